@@ -1,0 +1,115 @@
+"""The only place that knows NumPy from torch: namespaces, devices, tiles of rows, threads.
+
+Scores are written once against the array API; this module hands them the right namespace, walks
+large (or memory-mapped, or half-precision) arrays a few rows at a time, and brings results home as NumPy.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor
+from typing import Any, TypeVar
+
+import array_api_compat
+import numpy as np
+
+from .errors import InputError
+
+T = TypeVar("T")
+
+
+def as_array(value: Any) -> Any:
+    """`value` itself if it is a NumPy array or a torch tensor, else a NumPy array of it."""
+    return value if array_api_compat.is_array_api_obj(value) else np.asarray(value)
+
+
+def namespace(first: Any, second: Any, *, names: tuple[str, str]) -> Any:
+    """The array namespace that both arrays share.
+
+    Raises
+    ------
+    InputError
+        One is NumPy and the other torch, or they lie on different devices.
+    """
+    if array_api_compat.is_torch_array(first) != array_api_compat.is_torch_array(second):
+        raise InputError(
+            f"{names[0]} and {names[1]} come from different libraries "
+            f"({type(first).__module__}, {type(second).__module__}): convert one of them"
+        )
+    if array_api_compat.device(first) != array_api_compat.device(second):
+        raise InputError(f"{names[0]} and {names[1]} lie on different devices: move one of them")
+    return array_api_compat.array_namespace(first, second)
+
+
+def to_numpy(array: Any) -> np.ndarray:
+    """The array as NumPy, from whatever device it lies on."""
+    if array_api_compat.is_torch_array(array):
+        return np.asarray(array.detach().cpu())
+    return np.asarray(array)
+
+
+def device(array: Any) -> Any:
+    """The device that the array lies on, as its library names it."""
+    return array_api_compat.device(array)
+
+
+def is_on_device(array: Any) -> bool:
+    """Whether the array lies on an accelerator."""
+    return array_api_compat.is_torch_array(array) and array.device.type != "cpu"
+
+
+def detached(array: Any) -> Any:
+    """The array without its gradient tape."""
+    return array.detach() if array_api_compat.is_torch_array(array) else array
+
+
+def is_narrow(array: Any) -> bool:
+    """Whether float32 holds every value of the array: it is floating point of at most 4 bytes."""
+    return _is_floating(array) and array.dtype.itemsize <= 4
+
+
+def check_matrix(value: Any, name: str, *, layout: str) -> Any:
+    """`value` as a two-dimensional array of real numbers with at least one row and one column.
+
+    Raises
+    ------
+    InputError
+        Another number of dimensions, an empty array, or complex, boolean or object values.
+    """
+    array = detached(as_array(value))
+    if array.ndim != 2 or 0 in array.shape:
+        raise InputError(f"{name} has shape {tuple(array.shape)}: give {layout}")
+    integers = not array_api_compat.is_torch_array(array) and np.issubdtype(array.dtype, np.integer)
+    if not (_is_floating(array) or integers):
+        raise InputError(f"{name} has type {array.dtype}: give real numbers")
+    return array
+
+
+def _is_floating(array: Any) -> bool:
+    if array_api_compat.is_torch_array(array):
+        return bool(array.dtype.is_floating_point)
+    return bool(np.issubdtype(array.dtype, np.floating))
+
+
+def thread_count(array: Any) -> int:
+    """Threads worth starting for this array: the numeric threads allowed, and one for a tensor.
+
+    Torch runs threads (or a device) of its own. ``OMP_NUM_THREADS`` is respected, because that is how a
+    batch runner gives each job its share of the machine.
+    """
+    if array_api_compat.is_torch_array(array):
+        return 1
+    allowed = os.environ.get("OMP_NUM_THREADS", "")
+    cores = len(os.sched_getaffinity(0)) if hasattr(os, "sched_getaffinity") else os.cpu_count() or 1
+    return min(int(allowed), cores) if allowed.isdigit() and int(allowed) > 0 else cores
+
+
+def map_tiles(function: Callable[[int, int], T], rows: int, tile: int, threads: int = 1) -> list[T]:
+    """Call ``function(start, stop)`` on consecutive tiles of `tile` rows; results come back in order."""
+    starts = range(0, rows, tile)
+    spans: Sequence[tuple[int, int]] = [(start, min(start + tile, rows)) for start in starts]
+    if threads == 1 or len(spans) == 1:
+        return [function(*span) for span in spans]
+    with ThreadPoolExecutor(threads) as pool:
+        return list(pool.map(lambda span: function(*span), spans))

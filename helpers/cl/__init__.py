@@ -1,0 +1,1 @@
+"""In preparation: what did a model keep, lose and transfer over a sequence of tasks?"""

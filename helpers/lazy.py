@@ -1,0 +1,50 @@
+"""Optional dependencies and torch-bound rooms are loaded at first use, not at import."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Callable, Mapping
+from typing import Any
+
+from .errors import MissingExtra
+
+
+def require(module: str, *, extra: str) -> Any:
+    """Import an optional module, or say which extra brings it.
+
+    Raises
+    ------
+    MissingExtra
+        The module, or something it needs, is not installed.
+
+    Examples
+    --------
+    >>> require("json", extra="jupyter").dumps([1])
+    '[1]'
+    >>> require("no_such_module", extra="batch")
+    Traceback (most recent call last):
+    ...
+    helpers.errors.MissingExtra: no_such_module is not installed: pip install 'yardsticks[batch]'
+    """
+    try:
+        return importlib.import_module(module)
+    except ModuleNotFoundError as error:
+        missing = error.name or module
+        raise MissingExtra(f"{missing} is not installed: pip install 'yardsticks[{extra}]'") from error
+
+
+def attributes(package: str, rooms: Mapping[str, str]) -> Callable[[str], Any]:
+    """Make a module-level ``__getattr__`` that imports rooms of a package on first access.
+
+    `rooms` maps the attribute to the module that it stands for, absolute or relative to `package`,
+    followed by the extra it needs: ``{"measure": ".measure torch"}``.
+    """
+
+    def load(name: str) -> Any:
+        if name not in rooms:
+            raise AttributeError(f"module {package!r} has no attribute {name!r}")
+        module, extra = rooms[name].split()
+        absolute = package + module if module.startswith(".") else module
+        return require(absolute, extra=extra)
+
+    return load

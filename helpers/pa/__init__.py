@@ -1,0 +1,9 @@
+"""Posterior agreement: how stable is a model's belief under covariate shift, labels aside?"""
+
+from ..lazy import attributes
+from .record import Logits
+from .score import Agreement, agreement, curve, failure_rate, flip_rate_capacity, kernel
+
+__all__ = ["Agreement", "Logits", "agreement", "curve", "failure_rate", "flip_rate_capacity", "kernel"]
+
+__getattr__ = attributes(__name__, {"measure": ".measure torch", "show": ".show jupyter"})

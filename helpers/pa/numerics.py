@@ -1,0 +1,353 @@
+r"""The numerics of the agreement kernel: one row is cheap, so rows are taken a tile at a time.
+
+For one row with logits :math:`F`, :math:`F'` and :math:`S = F + F'`,
+
+.. math:: f(\beta) = \log\sum_j p_j p'_j = \mathrm{lse}(\beta S) - \mathrm{lse}(\beta F) - \mathrm{lse}(\beta F')
+
+is a difference of two convex functions, :math:`g = \mathrm{lse}(\beta S)` and :math:`h`, the other two terms.
+Everything that the maximiser needs is a mean over rows of :math:`g`, :math:`h` and their first two derivatives.
+"""
+
+from __future__ import annotations
+
+import math
+import threading
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, fields
+from typing import Any, TypeVar
+
+import numpy as np
+
+from .. import arrays
+
+T = TypeVar("T")
+
+#: Bytes of one buffer of a tile: all buffers of a tile together stay near a core's second-level cache.
+TILE_BYTES = 1 << 19
+#: Elements of one tile where the arrays live on a device, which wants large launches.
+DEVICE_TILE = 1 << 24
+#: Below this many array elements everything is done in float64: it costs nothing and is exact.
+SMALL = 1_000_000
+
+G, H, DG, DH, D2G, D2H = range(6)
+
+
+@dataclass(frozen=True)
+class Pair:
+    """Two aligned arrays of shape (n, k), checked; `log` says that they hold probabilities."""
+
+    first: Any
+    second: Any
+    xp: Any
+    log: bool
+    chunk: int | None
+
+    @property
+    def n(self) -> int:
+        """Number of rows."""
+        return int(self.first.shape[0])
+
+    @property
+    def k(self) -> int:
+        """Number of classes."""
+        return int(self.first.shape[1])
+
+    @property
+    def threads(self) -> int:
+        """Numeric threads used on this pair."""
+        return arrays.thread_count(self.first)
+
+    @property
+    def working_dtype(self) -> Any:
+        """float64, unless the data are large and hold no more than float32."""
+        narrow = arrays.is_narrow(self.first) and arrays.is_narrow(self.second)
+        return self.xp.float32 if narrow and self.n * self.k > SMALL else self.xp.float64
+
+    def tile_rows(self, dtype: Any) -> int:
+        """Rows of one tile, such that all threads together hold at most `chunk` rows of both arrays."""
+        xp = self.xp
+        itemsize = 8 if dtype == xp.float64 else 4
+        on_device = arrays.is_on_device(self.first)
+        rows = (DEVICE_TILE if on_device else TILE_BYTES // itemsize) // max(self.k, 16)
+        if self.chunk is not None:
+            rows = min(rows, 2 * self.chunk // (len(Tile.BUFFERS) * self.threads))
+        return max(1, rows)
+
+
+class Tile:
+    """A few rows of both arrays as logits with row maximum 0, and room to weigh them.
+
+    The buffers are made once per thread and used for all its tiles: allocating them anew costs as much as the
+    arithmetic. NumPy and torch both take ``out=``.
+    """
+
+    BUFFERS = ("a", "b", "s", "weight_a", "weight_b", "weight_s", "scratch")
+
+    def __init__(self, pair: Pair, dtype: Any) -> None:
+        self.pair = pair
+        self.xp = pair.xp
+        self.dtype = dtype
+        self.single = dtype == self.xp.float32
+        shape = (min(pair.tile_rows(dtype), pair.n), pair.k)
+        device = arrays.device(pair.first)
+        self.buffers = {name: self.xp.empty(shape, dtype=dtype, device=device) for name in self.BUFFERS}
+        self.ones = self.xp.ones(pair.k, dtype=dtype, device=device)
+
+    def load(self, start: int, stop: int) -> Tile:
+        """Take rows start to stop; shifting before scaling by beta keeps digits."""
+        xp = self.xp
+        for name, buffer in self.buffers.items():
+            setattr(self, name, buffer[: stop - start, :])
+        self._shift(self.pair.first[start:stop, :], self.a)
+        self._shift(self.pair.second[start:stop, :], self.b)
+        xp.add(self.a, self.b, out=self.s)
+        self.gap = -xp.max(self.s, axis=1)
+        self.lowest = min(float(xp.min(self.a)), float(xp.min(self.b)))
+        return self
+
+    def _shift(self, block: Any, out: Any) -> None:
+        xp = self.xp
+        block = xp.astype(block, self.dtype, copy=False)
+        if self.pair.log:
+            block = xp.log(block)
+        xp.subtract(block, xp.max(block, axis=1, keepdims=True), out=out)
+
+    def profile(self) -> tuple[Any, ...]:
+        """The columns that `profile` gathers, in its order."""
+        xp, a, b, s = self.xp, self.a, self.b, self.s
+        top_a, top_b = a == 0, b == 0
+        both = top_a & top_b
+        lowest = xp.asarray(-np.inf, dtype=self.dtype, device=arrays.device(a))
+        return (
+            self.gap,
+            xp.sum(xp.astype(top_a, xp.int32), axis=1),
+            xp.sum(xp.astype(top_b, xp.int32), axis=1),
+            xp.sum(xp.astype(both, xp.int32), axis=1),
+            xp.max(xp.where(both, lowest, s), axis=1),
+            xp.max(xp.where(top_a, lowest, a), axis=1),
+            xp.min(a, axis=1),
+            xp.min(b, axis=1),
+        )
+
+    def moments(self, beta: float) -> np.ndarray:
+        """g, h, g', h', g'', h'' of every row at one beta, float64 of shape (rows, 6)."""
+        self._weigh(self.a, beta, self.weight_a, self.lowest)
+        self._weigh(self.b, beta, self.weight_b, self.lowest)
+        log_a, mean_a, variance_a = self.own = self._cumulants(self.weight_a, self.a)
+        log_b, mean_b, variance_b = self._cumulants(self.weight_b, self.b)
+        log_s, mean_s, variance_s = self._joint_cumulants(beta)
+        return _columns(log_s, log_a + log_b, mean_s, mean_a + mean_b, variance_s, variance_a + variance_b)
+
+    def own_moments(self) -> np.ndarray:
+        """The moments of the first array paired with itself, from the weights that `moments` has left behind."""
+        log_a, mean_a, variance_a = self.own
+        self.xp.multiply(self.weight_a, self.weight_a, out=self.weight_s)
+        log_s, mean_s, variance_s = self._cumulants(self.weight_s, self.a)
+        return _columns(log_s, 2 * log_a, 2 * mean_s, 2 * mean_a, 4 * variance_s, 2 * variance_a)
+
+    def _weigh(self, x: Any, beta: float, out: Any, lowest: float) -> None:
+        """exp(beta x) for x <= 0, exactly 0 where it would be too small to matter.
+
+        Denormal results would make the exponential several times slower, and their products underflow.
+        """
+        xp = self.xp
+        xp.multiply(x, beta, out=out)
+        floor = -43.0 if self.single else -350.0
+        if beta * lowest >= floor:
+            xp.exp(out, out=out)
+            return
+        xp.clip(out, floor, None, out=out)
+        xp.exp(out, out=out)
+        # a little more than exp(floor), so that what was clipped becomes 0 whatever the last bit
+        xp.subtract(out, math.exp(floor + 1e-3), out=out)
+        xp.clip(out, 0.0, None, out=out)
+
+    def _joint_cumulants(self, beta: float) -> tuple[Any, Any, Any]:
+        """Cumulants of S under the product of the two weights.
+
+        The product saves an exponential, but its row maximum is exp(-beta gap): rows where that is small are
+        computed once more with a maximum of their own.
+        """
+        xp = self.xp
+        xp.multiply(self.weight_a, self.weight_b, out=self.weight_s)
+        log, mean, variance = self._cumulants(self.weight_s, self.s)
+        far = beta * self.gap > (25.0 if self.single else 200.0)
+        if bool(xp.any(far)):
+            gap = self.gap[far]
+            s = self.s[far, :] + gap[:, None]
+            weight = xp.empty_like(s)
+            self._weigh(s, beta, weight, lowest=-math.inf)
+            log[far], mean[far], variance[far] = self._cumulants(weight, s)
+            log[far] -= beta * gap
+            mean[far] -= gap
+        return log, mean, variance
+
+    def _cumulants(self, weight: Any, x: Any) -> tuple[Any, Any, Any]:
+        """log of the total weight, and mean and variance of x under the weights, per row."""
+        xp = self.xp
+        total = xp.vecdot(weight, self.ones)
+        mean = xp.vecdot(weight, x) / total
+        weighted = xp.multiply(weight, x, out=self.scratch[: x.shape[0], :])
+        return xp.log(total), mean, xp.vecdot(weighted, x) / total - mean * mean
+
+
+def _columns(*moments: Any) -> np.ndarray:
+    return np.stack([arrays.to_numpy(column) for column in moments], axis=1).astype(np.float64)
+
+
+class _Workspace(threading.local):
+    """One tile per thread."""
+
+    tile: Tile | None = None
+
+
+def _over_tiles(pair: Pair, dtype: Any, work: Callable[[Tile, int, int], T]) -> list[T]:
+    workspace = _Workspace()
+
+    def run(start: int, stop: int) -> T:
+        if workspace.tile is None:
+            workspace.tile = Tile(pair, dtype)
+        with np.errstate(over="ignore", under="ignore", divide="ignore", invalid="ignore"):
+            return work(workspace.tile.load(start, stop), start, stop)
+
+    return arrays.map_tiles(run, pair.n, pair.tile_rows(dtype), pair.threads)
+
+
+def moments(pair: Pair, betas: Sequence[float], dtype: Any) -> np.ndarray:
+    """Means over rows of g, h, g', h', g'', h'' at each beta, shape (len(betas), 6)."""
+
+    def work(tile: Tile, start: int, stop: int) -> np.ndarray:
+        return np.stack([tile.moments(beta).sum(axis=0) for beta in betas])
+
+    return np.sum(_over_tiles(pair, dtype, work), axis=0) / pair.n
+
+
+@dataclass(frozen=True)
+class RowsAt:
+    """Every row's kernel f at one beta and its slope, both of shape (n,)."""
+
+    beta: float
+    value: np.ndarray
+    slope: np.ndarray
+
+    def moved_to(self, beta: float) -> np.ndarray:
+        """f at a beta very near, along the slope."""
+        return self.value + (beta - self.beta) * self.slope
+
+
+def moments_and_rows(pair: Pair, betas: Sequence[float], dtype: Any) -> tuple[np.ndarray, list[RowsAt]]:
+    """As `moments`, and each row's own f and slope at each beta."""
+
+    def work(tile: Tile, start: int, stop: int) -> list[_Part]:
+        return [_part(tile.moments(beta)) for beta in betas]
+
+    return _gather(pair.n, betas, _over_tiles(pair, dtype, work))
+
+
+#: Of one tile at one beta: the sums of the moments, and f and slope of each row.
+_Part = tuple[np.ndarray, np.ndarray, np.ndarray]
+
+
+def _part(rows: np.ndarray) -> _Part:
+    return rows.sum(axis=0), rows[:, G] - rows[:, H], rows[:, DG] - rows[:, DH]
+
+
+def _gather(n: int, betas: Sequence[float], tiles: list[list[_Part]]) -> tuple[np.ndarray, list[RowsAt]]:
+    means = np.empty((len(betas), 6))
+    rows = []
+    for i, beta in enumerate(betas):
+        sums, values, slopes = zip(*(tile[i] for tile in tiles), strict=True)
+        means[i] = np.sum(sums, axis=0) / n
+        rows.append(RowsAt(beta, np.concatenate(values), np.concatenate(slopes)))
+    return means, rows
+
+
+@dataclass(frozen=True)
+class Mixtures:
+    """Mixtures of shifted and clean rows: mixture r shifts the rows whose place in the order is below cuts[r].
+
+    All mixtures share every pass: rows are summed by the slice between two cuts that their place lies in, and a
+    mixture is shifted slices plus clean ones.
+    """
+
+    pair: Pair
+    place: np.ndarray  # (n,) each row's place in the order, 0..n-1
+    cuts: np.ndarray  # (mixtures,) ascending
+
+    def moments(self, betas: Sequence[float]) -> np.ndarray:
+        """Means over rows of g, h, ... of each mixture at each beta, shape (mixtures, len(betas), 6)."""
+        slices = np.searchsorted(self.cuts, self.place, side="right")
+
+        def work(tile: Tile, start: int, stop: int) -> np.ndarray:
+            member = (slices[start:stop] == np.arange(len(self.cuts) + 1)[:, None]).astype(np.float64)
+            both = [(member @ tile.moments(beta), member @ tile.own_moments()) for beta in betas]
+            return np.array(both)
+
+        total = np.sum(_over_tiles(self.pair, self.pair.working_dtype, work), axis=0)
+        shifted = np.cumsum(total[:, 0], axis=1)[:, :-1]
+        clean = np.cumsum(total[:, 1, ::-1], axis=1)[:, -2::-1]
+        return np.moveaxis(shifted + clean, 1, 0) / self.pair.n
+
+    def moments_and_rows(
+        self, mixtures: Sequence[int], betas: Sequence[float]
+    ) -> tuple[np.ndarray, list[RowsAt]]:
+        """As the function of that name, for ``mixtures[i]`` at ``betas[i]``."""
+
+        def work(tile: Tile, start: int, stop: int) -> list[_Part]:
+            place = self.place[start:stop, None]
+            return [
+                _part(np.where(place < self.cuts[mixture], tile.moments(beta), tile.own_moments()))
+                for mixture, beta in zip(mixtures, betas, strict=True)
+            ]
+
+        return _gather(self.pair.n, betas, _over_tiles(self.pair, self.pair.working_dtype, work))
+
+
+@dataclass(frozen=True)
+class Profile:
+    """What one pass over the rows tells before any beta is tried. All arrays have shape (n,), float64."""
+
+    gap: np.ndarray  # max F + max F' - max S >= 0; 0 where the two argmax sets meet
+    limit: np.ndarray  # f as beta grows without bound; -inf where the argmax sets are disjoint
+    tied: np.ndarray  # log(|A| |A'|), 0 where both maxima are unique
+    step: np.ndarray  # distance from max S to the next value of S, where gap = 0 and there are ties; else huge
+    shared: np.ndarray  # |A n A'|
+    span: np.ndarray  # range of F plus range of F'
+    margin: np.ndarray  # top logit of F minus the second
+    constant: np.ndarray  # F or F' is constant in this row
+
+    def replaced(self, where: np.ndarray, other: Profile) -> Profile:
+        """The profile with the rows `where` taken from another one."""
+        return Profile(
+            **{f.name: np.where(where, getattr(other, f.name), getattr(self, f.name)) for f in fields(self)}
+        )
+
+    @property
+    def flips(self) -> np.ndarray:
+        """Rows in which no class is the top one of both arrays."""
+        return self.gap > 0
+
+
+def profile(pair: Pair) -> Profile:
+    """One pass: gaps, ties, ranges and margins of every row."""
+
+    def work(tile: Tile, start: int, stop: int) -> np.ndarray:
+        return np.stack([arrays.to_numpy(column).astype(np.float64) for column in tile.profile()])
+
+    gap, size_a, size_b, shared, second_s, second_a, low_a, low_b = np.concatenate(
+        _over_tiles(pair, pair.working_dtype, work), axis=1
+    )
+    meet = gap == 0
+    tied = np.log(size_a) + np.log(size_b)
+    with np.errstate(divide="ignore"):
+        limit = np.where(meet, np.log(shared) - tied, -np.inf)
+    return Profile(
+        gap=gap,
+        limit=limit,
+        tied=tied,
+        step=np.where(meet & (tied > 0), -second_s, np.finfo(np.float64).max),
+        shared=shared,
+        span=-low_a - low_b,
+        margin=np.where(size_a > 1, 0.0, -second_a),
+        constant=(low_a == 0) | (low_b == 0),
+    )

@@ -1,0 +1,581 @@
+r"""Posterior agreement: how stable is a model's belief under covariate shift, labels aside?
+
+For logits :math:`F, F'` of the same n inputs before and after a shift, and k classes,
+
+.. math:: \mathrm{PA} = \log k + \max_{\beta \ge 0} \frac1n \sum_i \log \sum_j
+   \mathrm{softmax}(\beta F_i)_j \, \mathrm{softmax}(\beta F'_i)_j \in [0, \log k].
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
+from typing import Any
+
+import numpy as np
+
+from .. import arrays, records, uncertainty
+from ..errors import InputError
+from ..uncertainty import Interval, Rate
+from . import numerics, search
+from .numerics import Pair, Profile, RowsAt
+from .record import LAYOUT, check_labels
+
+INPUTS = ("logits", "log_probs", "probs")
+ORDERS = ("random", "smallest", "largest")
+#: With fewer flipped (or unflipped) rows than this the bootstrap cannot see how rare they are.
+FEW_ROWS = 10
+REPLICATES = 1000
+
+
+@dataclass(frozen=True)
+class Agreement:
+    """Posterior agreement of two sets of logits; see `agreement`.
+
+    Attributes
+    ----------
+    value : float
+        Agreement in nats, 0 to log k.
+    relative : float or None
+        value / log k, 0 to 1; None for k = 1.
+    beta : float
+        The inverse temperature at which agreement is highest: inf where no label ever flips, 0 where nothing beats
+        a uniform belief. In inverse logits, hence not comparable between models.
+    beta_margin : float or None
+        beta times the median gap between the two highest clean logits: free of the logit scale.
+    status : str
+        ``interior``, ``infinite``, ``zero`` or ``flat`` (the kernel does not depend on beta).
+    bound : float
+        No beta gives more than this, in nats: value <= true maximum <= bound.
+    certified : bool
+        bound exceeds value by at most 1e-4 nat, so the maximum is proven global.
+    local_maxima : tuple of (float, float)
+        Each local maximum found, as (beta, agreement in nats at that beta), by ascending beta.
+    searched : tuple of float
+        The range of beta that was searched for local maxima.
+    per_row : numpy.ndarray
+        Shape (n,): each row's contribution in nats; their mean is `value`. The lowest rows do the most damage.
+    flips : Rate
+        Rows in which no class is the top one before and after, with its exact binomial interval.
+    flip_rate_only : float
+        What the flip rate alone would give: the capacity of a k-ary symmetric channel, in nats.
+    interval : tuple of float or None
+        Confidence interval of `value`, where a confidence was asked for.
+    reasons : mapping
+        For each attribute that is None: why.
+    """
+
+    value: float
+    relative: float | None
+    beta: float
+    beta_margin: float | None
+    status: str
+    bound: float
+    local_maxima: tuple[tuple[float, float], ...]
+    searched: tuple[float, float]
+    per_row: np.ndarray = field(repr=False)
+    flips: Rate
+    flip_rate_only: float
+    interval: Interval | None
+    n: int
+    k: int
+    reasons: Mapping[str, str] = field(default_factory=dict)
+
+    @property
+    def certified(self) -> bool:
+        """Whether the maximum is proven global, to 1e-4 nat."""
+        return self.bound - self.value <= search.CERTIFIED
+
+    def worst_rows(self, count: int = 10) -> np.ndarray:
+        """Indices of the rows that lower the agreement most, worst first."""
+        return np.argsort(self.per_row, kind="stable")[:count]
+
+    def to_dict(self) -> dict[str, Any]:
+        """Everything but the rows, as valid JSON: infinity is "inf"."""
+        return {
+            "value": self.value,
+            "relative": self.relative,
+            "beta": _json_number(self.beta),
+            "beta_margin": _json_number(self.beta_margin),
+            "status": self.status,
+            "certified": self.certified,
+            "bound": self.bound,
+            "local_maxima": [list(maximum) for maximum in self.local_maxima],
+            "searched": [_json_number(end) for end in self.searched],
+            "flips": self.flips.to_dict(),
+            "flip_rate_only": self.flip_rate_only,
+            "interval": None if self.interval is None else list(self.interval),
+            "n": self.n,
+            "k": self.k,
+            "reasons": dict(self.reasons),
+        }
+
+
+def agreement(
+    logits: Any,
+    shifted: Any,
+    *,
+    inputs: str = "logits",
+    chunk: int | None = None,
+    confidence: float | None = None,
+    seed: int = 0,
+) -> Agreement:
+    r"""Posterior agreement of a model with itself under a shift of its inputs.
+
+    Measures whether the model believes the same before and after the shift, whether or not it is right; no
+    labels are used. It is
+
+    .. math:: \mathrm{PA} = \log k + \max_{\beta \ge 0} \frac1n \sum_i \log \sum_j p_{ij}(\beta) p'_{ij}(\beta),
+       \qquad p(\beta) = \mathrm{softmax}(\beta F),
+
+    the global maximum, found exactly (the kernel is not concave in beta) and with a proof of how far any other
+    beta could exceed it.
+
+    Parameters
+    ----------
+    logits, shifted : array of shape (n, k)
+        The model's outputs on the clean and the shifted inputs; row i of both belongs to one pair. NumPy (also
+        memory-mapped) or torch on any device; half precision is widened before any sum.
+    inputs : {"logits", "log_probs", "probs"}
+        What the arrays hold. Agreement is the same for logits and for log-probabilities.
+    chunk : int, optional
+        Rows of both arrays in flight at once, over all threads: bounds the extra memory. By default what fits the
+        cache.
+    confidence : float, optional
+        Level of the interval, such as 0.95. By default there is none.
+    seed : int
+        Seed of the bootstrap behind the interval.
+
+    Returns
+    -------
+    Agreement
+
+    Raises
+    ------
+    InputError
+        Arrays of other or unequal shapes, no rows, a value that is not finite (named by row and column),
+        probabilities passed as logits, or a probability outside (0, 1].
+
+    Notes
+    -----
+    The interval is a percentile bootstrap over rows in which beta is optimised again in every replicate. With fewer
+    than ten flipped rows its lower end is no higher than the agreement that the Clopper-Pearson upper end of the
+    flip rate would give by itself; likewise the upper end with fewer than ten rows that do not flip. Rows are taken
+    as independent: give one row per group where they are not.
+
+    References
+    ----------
+    Carvalho et al. (2025), Rethinking Robustness in Machine Learning: A Posterior Agreement Approach,
+    arXiv:2503.16271.
+
+    Examples
+    --------
+    Ten rows, one of which changes its mind:
+
+    >>> import numpy as np
+    >>> clean = np.tile([1.0, 0.0], (10, 1))
+    >>> shifted = clean.copy()
+    >>> shifted[9] = [0.0, 1.0]
+    >>> result = agreement(clean, shifted)
+    >>> round(result.value, 6), round(result.beta, 6), result.status
+    (0.368064, 2.88727, 'interior')
+    """
+    pair = _pair(logits, shifted, inputs=inputs, chunk=chunk)
+    rows = numerics.profile(pair)
+    maximum, seen = _maximise(pair, rows)
+    if confidence is None:
+        return _result(rows, pair.k, maximum, seen, None, "no confidence was asked for")
+    uncertainty.check_confidence(confidence)
+    if maximum.status == "flat":
+        return _result(rows, pair.k, maximum, seen, None, "the kernel is flat: resampling rows changes nothing")
+    return _result(rows, pair.k, maximum, seen, _interval(pair, rows, maximum, confidence, seed))
+
+
+def kernel(logits: Any, shifted: Any, beta: Any, *, inputs: str = "logits", chunk: int | None = None) -> Any:
+    r"""Mean log agreement :math:`\frac1n \sum_i \log \sum_j p_{ij}(\beta) p'_{ij}(\beta)` at each beta.
+
+    Parameters
+    ----------
+    logits, shifted : array of shape (n, k)
+        As for `agreement`.
+    beta : float or array of float
+        Inverse temperatures >= 0; inf gives the limit.
+
+    Returns
+    -------
+    float or numpy.ndarray
+        Nats in [-inf, 0], of the shape of `beta`: -log k at 0, and at inf -inf as soon as one row flips.
+
+    Raises
+    ------
+    InputError
+        As `agreement`, or a beta that is negative or NaN.
+
+    Examples
+    --------
+    >>> round(kernel([[1.0, 0.0]], [[1.0, 0.0]], 0.0), 6)
+    -0.693147
+    """
+    betas = np.asarray(beta, dtype=np.float64)
+    bad = np.flatnonzero(~(betas.ravel() >= 0))
+    if bad.size:
+        raise InputError(f"beta[{bad[0]}] is {betas.ravel()[bad[0]]}: an inverse temperature is at least 0")
+    pair = _pair(logits, shifted, inputs=inputs, chunk=chunk)
+    rows = numerics.profile(pair)
+    values = np.full(betas.size, np.mean(rows.limit))
+    finite = np.isfinite(betas.ravel())
+    if finite.any():
+        means = numerics.moments(pair, betas.ravel()[finite].tolist(), pair.xp.float64)
+        values[finite] = means[:, numerics.G] - means[:, numerics.H]
+    return float(values[0]) if betas.ndim == 0 else values.reshape(betas.shape)
+
+
+def curve(
+    logits: Any,
+    attacked: Any,
+    ratios: Sequence[float],
+    *,
+    order: str | Any = "random",
+    size: Any = None,
+    seed: int = 0,
+    inputs: str = "logits",
+    chunk: int | None = None,
+) -> list[Agreement]:
+    """Agreement when only a share of the rows is shifted, for many shares at about the cost of one.
+
+    At ratio a, round(a n) rows come from `attacked` and the rest stay clean (whole rows are exchanged, nothing is
+    blended). The rows are nested: those shifted at one ratio are shifted at every higher one.
+
+    Parameters
+    ----------
+    logits, attacked : array of shape (n, k)
+        Outputs on the clean and on the fully shifted inputs, as for `agreement`.
+    ratios : sequence of float
+        Shares in [0, 1], in any order.
+    order : {"random", "smallest", "largest"} or array of int, shape (n,)
+        Which rows are shifted first: by lot (with `seed`), by the `size` of their shift, or as listed.
+    size : array of shape (n,), optional
+        How large each row's shift is, such as the norm of its perturbation; for "smallest" and "largest".
+    seed : int
+        Seed of the random order.
+
+    Returns
+    -------
+    list of Agreement
+        One per ratio, in the order given. Their `bound` rests on the shared search; where a curve's bound is not
+        tight enough to be `certified`, `agreement` on the mixed rows proves it.
+
+    Raises
+    ------
+    InputError
+        As `agreement`; a ratio outside [0, 1]; an order that is no permutation of the rows; a missing `size`.
+
+    Examples
+    --------
+    >>> import numpy as np
+    >>> clean = np.tile([2.0, 0.0], (4, 1))
+    >>> [round(result.relative, 3) for result in curve(clean, clean[:, ::-1], [0.0, 0.25, 1.0])]
+    [1.0, 0.189, 0.0]
+    """
+    pair = _pair(logits, attacked, inputs=inputs, chunk=chunk)
+    counts = np.round(_check_ratios(ratios) * pair.n).astype(int)
+    cuts, which = np.unique(counts, return_inverse=True)
+    place = np.empty(pair.n, dtype=int)
+    place[_ordering(order, size, seed, pair.n)] = np.arange(pair.n)
+    shifted = numerics.profile(pair)
+    clean = numerics.profile(replace(pair, second=pair.first))
+    profiles = [clean.replaced(place < cut, shifted) for cut in cuts]
+    found = _curve(numerics.Mixtures(pair, place, cuts), profiles)
+    return [found[i] for i in which]
+
+
+def _curve(mixtures: numerics.Mixtures, profiles: Sequence[Profile]) -> list[Agreement]:
+    """The agreement of each mixture, all searched together."""
+    k = mixtures.pair.k
+    seen: list[tuple[int, RowsAt]] = []
+
+    def finish(members: Sequence[int], betas: Sequence[float]) -> np.ndarray:
+        moments, rows = mixtures.moments_and_rows(members, betas)
+        seen.extend(zip(members, rows, strict=True))
+        return moments
+
+    bounds = [search.Bounds.of(rows, k) for rows in profiles]
+    maxima = search.maximise_mixtures(mixtures.moments, finish, bounds)
+    return [
+        _result(rows, k, maximum, [at for member, at in seen if member == m], None, "a curve has none: ask agreement")
+        for m, (rows, maximum) in enumerate(zip(profiles, maxima, strict=True))
+    ]
+
+
+def _check_ratios(ratios: Sequence[float]) -> np.ndarray:
+    values = np.asarray(ratios, dtype=np.float64).ravel()
+    bad = np.flatnonzero(~((values >= 0) & (values <= 1)))
+    if bad.size or not values.size:
+        problem = f"ratios[{bad[0]}] is {values[bad[0]]}" if bad.size else "ratios is empty"
+        raise InputError(f"{problem}: give shares of the rows, each from 0 to 1")
+    return values
+
+
+def _ordering(order: str | Any, size: Any, seed: int, n: int) -> np.ndarray:
+    """The rows in the order in which they are shifted."""
+    if isinstance(order, str):
+        if order not in ORDERS:
+            raise InputError(f"order is {order!r}: choose one of {', '.join(ORDERS)}, or list the rows")
+        if order == "random":
+            return np.random.default_rng(seed).permutation(n)
+        if size is None:
+            raise InputError(f"order={order!r} needs size: how large each row's shift is, shape ({n},)")
+        sizes = arrays.to_numpy(arrays.as_array(size)).astype(np.float64)
+        if sizes.shape != (n,):
+            raise InputError(f"size has shape {sizes.shape}: give one number per row, shape ({n},)")
+        records.refuse_not_finite(sizes, "size")
+        return np.argsort(sizes if order == "smallest" else -sizes, kind="stable")
+    listed = arrays.to_numpy(arrays.as_array(order))
+    if not (np.issubdtype(listed.dtype, np.integer) and np.array_equal(np.sort(listed, axis=None), np.arange(n))):
+        raise InputError(f"order must list each of the {n} rows 0..{n - 1} once")
+    return listed
+
+
+def failure_rate(shifted: Any, reference: Any, *, confidence: float = 0.95) -> Rate:
+    """Attack failure rate: the share of shifted rows whose prediction is still that of the reference.
+
+    Against labels it is AFR_T, plain accuracy on the shifted inputs; against the clean logits it is AFR_P, which
+    needs no labels. All rows count, also those that were wrong from the start.
+
+    Parameters
+    ----------
+    shifted : array of shape (n, k)
+        Outputs on the shifted inputs. The prediction is the first of the highest classes.
+    reference : array of shape (n,) of int, or (n, k)
+        Labels 0..k-1 (AFR_T), or the clean outputs (AFR_P).
+
+    Returns
+    -------
+    Rate
+        With its Clopper-Pearson interval.
+
+    Raises
+    ------
+    InputError
+        Shapes that do not match, a value that is not finite, a label outside 0..k-1.
+
+    Examples
+    --------
+    >>> failure_rate([[2.0, 0.0], [0.0, 1.0]], [0, 0]).rate
+    0.5
+    """
+    scores = arrays.check_matrix(shifted, "shifted", layout=LAYOUT)
+    n, k = scores.shape
+    answers = arrays.as_array(reference)
+    if answers.ndim == 2:
+        if tuple(answers.shape) != (n, k):
+            raise InputError(f"reference has shape {tuple(answers.shape)}, shifted {(n, k)}: row i of both is one pair")
+        answers = _predict(arrays.check_matrix(answers, "reference", layout=LAYOUT), "reference")
+    else:
+        answers = check_labels(answers, n=n, k=k, name="reference")
+    return Rate.of(int(np.sum(_predict(scores, "shifted") == answers)), n, confidence=confidence)
+
+
+def _predict(scores: Any, name: str) -> np.ndarray:
+    values = arrays.to_numpy(scores)
+    records.refuse_not_finite(values, name)
+    return np.argmax(values, axis=1)
+
+
+def flip_rate_capacity(rate: float, k: int) -> float:
+    r"""Agreement, in nats, of one-hot beliefs of which a share `rate` flips to any other class.
+
+    .. math:: \log k - H_b(r) - r \log(k - 1) \quad\text{for } r < 1 - 1/k,\text{ else } 0,
+
+    the capacity of the k-ary symmetric channel.
+
+    >>> round(flip_rate_capacity(0.01, 1000), 6)
+    6.782686
+    """
+    if k < 2 or rate >= 1.0 - 1.0 / k:
+        return 0.0
+    entropy = -sum(p * math.log(p) for p in (rate, 1.0 - rate) if p > 0.0)
+    return math.log(k) - entropy - (rate * math.log(k - 1) if rate > 0.0 else 0.0)
+
+
+def _pair(logits: Any, shifted: Any, *, inputs: str, chunk: int | None) -> Pair:
+    """Check everything that can be wrong with the two arrays, a tile at a time."""
+    if inputs not in INPUTS:
+        raise InputError(f"inputs is {inputs!r}: choose one of {', '.join(INPUTS)}")
+    if chunk is not None and chunk < 1:
+        raise InputError(f"chunk is {chunk}: give a number of rows, at least 1")
+    first = arrays.check_matrix(logits, "logits", layout=LAYOUT)
+    second = arrays.check_matrix(shifted, "shifted", layout=LAYOUT)
+    if tuple(first.shape) != tuple(second.shape):
+        raise InputError(
+            f"logits has shape {tuple(first.shape)} and shifted {tuple(second.shape)}: "
+            "row i, column j of both must be the same input and the same class"
+        )
+    xp = arrays.namespace(first, second, names=("logits", "shifted"))
+    pair = Pair(first, second, xp, inputs == "probs", chunk)
+    beliefs = [_inspect(pair, first, "logits", inputs), _inspect(pair, second, "shifted", inputs)]
+    if inputs == "logits" and pair.k > 1 and all(beliefs):
+        raise InputError(
+            "logits and shifted hold probabilities: every row lies in [0, 1] and sums to 1. Taken for logits they "
+            "give another number, so pass inputs='probs'. If they really are logits, subtract 1 from both: "
+            "a constant per row changes nothing"
+        )
+    return pair
+
+
+def _inspect(pair: Pair, array: Any, name: str, inputs: str) -> bool:
+    """Refuse values that are not finite (or no probabilities); say whether all rows are probabilities.
+
+    Rows of exact zeros and ones are votes rather than probabilities: as logits they are meant as they stand.
+    """
+    xp = pair.xp
+
+    def tile(start: int, stop: int) -> tuple[bool, bool]:
+        block = xp.astype(array[start:stop, :], pair.working_dtype, copy=False)
+        if not bool(xp.all(xp.isfinite(block))):
+            numpy_block = arrays.to_numpy(block)
+            row, column = np.argwhere(~np.isfinite(numpy_block))[0]
+            raise InputError(
+                f"{name}[{start + row}, {column}] is {numpy_block[row, column]}: every value must be finite; "
+                "drop or mend this row in both arrays"
+            )
+        inside = bool(xp.min(block) >= 0) and bool(xp.max(block) <= 1)
+        sums = inside and bool(xp.all(xp.abs(xp.sum(block, axis=1) - 1) < 1e-2))
+        if inputs == "probs":
+            _refuse_no_probabilities(arrays.to_numpy(block), start, name, sums)
+        return sums, sums and not bool(xp.all((block == 0) | (block == 1)))
+
+    rows = pair.tile_rows(pair.working_dtype)
+    seen = arrays.map_tiles(tile, pair.n, rows, pair.threads)
+    return all(sums for sums, _ in seen) and any(graded for _, graded in seen)
+
+
+def _refuse_no_probabilities(block: np.ndarray, start: int, name: str, sums: bool) -> None:
+    bad = np.argwhere(~((block > 0) & (block <= 1)))
+    if bad.size:
+        row, column = bad[0]
+        raise InputError(
+            f"{name}[{start + row}, {column}] is {block[row, column]}: with inputs='probs' each value lies in (0, 1]. "
+            "A probability that was rounded to 0 has no logarithm: pass the logits instead"
+        )
+    if not sums:
+        row = int(np.argmax(np.abs(block.sum(axis=1) - 1)))
+        raise InputError(f"{name}[{start + row}] sums to {block[row].sum():.4g}: with inputs='probs' each row sums to 1")
+
+
+def _maximise(pair: Pair, rows: Profile) -> tuple[search.Maximum, list[RowsAt]]:
+    """The global maximum, and the rows at the betas that were evaluated in float64 on the way."""
+    seen: list[RowsAt] = []
+
+    def exact(betas: Sequence[float]) -> np.ndarray:
+        moments, at = numerics.moments_and_rows(pair, betas, pair.xp.float64)
+        seen.extend(at)
+        return moments
+
+    size = pair.n * pair.k
+    maximum = search.maximise(
+        lambda betas: numerics.moments(pair, betas, pair.working_dtype),
+        exact,
+        search.Bounds.of(rows, pair.k),
+        # a proof may cost as much as the search itself on large data, and is free on small
+        budget=max(24, min(400, 2_000_000_000 // size)),
+        wide=size <= numerics.SMALL,
+    )
+    return maximum, seen
+
+
+def _contributions(rows: Profile, maximum: search.Maximum, seen: Sequence[RowsAt], k: int) -> np.ndarray:
+    """Each row's contribution to the value, in nats, shape (n,)."""
+    if math.isinf(maximum.beta):
+        return math.log(k) + rows.limit
+    if maximum.beta == 0.0:
+        return np.zeros(len(rows.gap))
+    nearest = min(seen, key=lambda at: abs(at.beta - maximum.beta))
+    return math.log(k) + nearest.moved_to(maximum.beta)
+
+
+def _interval(pair: Pair, rows: Profile, maximum: search.Maximum, confidence: float, seed: int) -> Interval:
+    """Bootstrap over rows; beta is optimised again in each replicate, on a grid with a parabola through its top."""
+    log_k = math.log(pair.k)
+    grid = _bootstrap_grid(maximum, rows)
+    _, at = numerics.moments_and_rows(pair, grid.tolist(), pair.working_dtype)
+    values = np.stack([rows_at.value for rows_at in at], axis=1)
+    flipped = rows.flips.astype(np.float64)
+    limit = np.where(rows.flips, 0.0, rows.limit)
+    tops = []
+    for weights in uncertainty.bootstrap_weights(pair.n, REPLICATES, np.random.default_rng(seed)):
+        curve = _parabola_top(weights @ values / pair.n)
+        at_infinity = np.where(weights @ flipped > 0, -np.inf, weights @ limit / pair.n)
+        tops.append(np.maximum(np.maximum(curve, at_infinity), -log_k))
+    low, high = uncertainty.percentile_interval(np.concatenate(tops) + log_k, confidence=confidence)
+    flips = int(np.sum(rows.flips))
+    fewest, most = uncertainty.clopper_pearson(flips, pair.n, confidence=confidence)
+    if flips < FEW_ROWS:
+        low = min(low, flip_rate_capacity(most, pair.k))
+    if pair.n - flips < FEW_ROWS:
+        high = max(high, flip_rate_capacity(fewest, pair.k))
+    return max(0.0, low), min(log_k, high)
+
+
+def _bootstrap_grid(maximum: search.Maximum, rows: Profile) -> np.ndarray:
+    """Betas around the optimum; where that is 0 or inf, around the scale of the logits."""
+    interior = maximum.status == "interior"
+    centre = maximum.beta if interior else 4.0 / float(np.mean(rows.span))
+    return np.geomspace(centre / 16.0, centre * 32.0, 37)
+
+
+def _parabola_top(curves: np.ndarray) -> np.ndarray:
+    """The top of each row's curve over an even grid in log beta, by a parabola through its three highest points."""
+    best = np.clip(np.argmax(curves, axis=1), 1, curves.shape[1] - 2)
+    at = np.arange(len(curves))
+    left, middle, right = curves[at, best - 1], curves[at, best], curves[at, best + 1]
+    bend = left - 2.0 * middle + right
+    with np.errstate(divide="ignore", invalid="ignore"):
+        top = middle - (right - left) ** 2 / (8.0 * bend)
+    peak = (bend < 0) & (np.abs(right - left) <= -2.0 * bend)
+    return np.where(peak, top, np.maximum(middle, np.maximum(left, right)))
+
+
+def _result(
+    rows: Profile,
+    k: int,
+    maximum: search.Maximum,
+    seen: Sequence[RowsAt],
+    interval: Interval | None,
+    no_interval: str = "",
+) -> Agreement:
+    log_k = math.log(k)
+    reasons = {"interval": no_interval} if interval is None else {}
+    if k == 1:
+        reasons["relative"] = "one class: there is nothing to disagree about"
+    margin = float(np.median(rows.margin)) if k > 1 else None
+    beta_margin = None if margin is None else _scale_free(maximum.beta, margin)
+    if beta_margin is None:
+        reasons["beta_margin"] = "one class has no margin" if k == 1 else "the median clean margin is 0"
+    return Agreement(
+        value=max(0.0, maximum.kernel + log_k),
+        relative=None if k == 1 else max(0.0, maximum.kernel + log_k) / log_k,
+        beta=maximum.beta,
+        beta_margin=beta_margin,
+        status=maximum.status,
+        bound=min(log_k, max(0.0, maximum.bound + log_k)),
+        local_maxima=tuple((beta, value + log_k) for beta, value in maximum.local),
+        searched=maximum.searched,
+        per_row=_contributions(rows, maximum, seen, k),
+        flips=Rate.of(int(np.sum(rows.flips)), len(rows.gap)),
+        flip_rate_only=flip_rate_capacity(float(np.mean(rows.flips)), k),
+        interval=interval,
+        n=len(rows.gap),
+        k=k,
+        reasons=reasons,
+    )
+
+
+def _scale_free(beta: float, margin: float) -> float | None:
+    """beta times the margin; inf times 0 is not defined."""
+    return None if margin == 0.0 and math.isinf(beta) else beta * margin
+
+
+def _json_number(value: float | None) -> float | str | None:
+    return "inf" if value is not None and math.isinf(value) else value

@@ -1,0 +1,348 @@
+r"""The global maximum of the agreement kernel over beta in [0, inf].
+
+The kernel is not concave, so a local method proves nothing. The search goes from outside in:
+
+1. rigorous bounds close both ends: :math:`f \le -\log k + \beta^2 C / 8` near zero and a decreasing bound in the tail;
+2. a grid (ratio sqrt 2) of what is left gives a bracket for each local maximum;
+3. safeguarded Newton steps in :math:`\log\beta` refine every bracket, in float64 at the end;
+4. between two evaluated betas, :math:`g` lies below its chord and :math:`h` above its tangents. That bounds the
+   kernel from above; intervals that could still beat the best value are split until none can (branch and bound).
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass, field
+
+import numpy as np
+
+from .numerics import D2G, D2H, DG, DH, G, H, Profile
+
+#: A maximum is called certified when no beta can beat it by more than this many nats.
+CERTIFIED = 1e-4
+#: Differences below this many nats are rounding, not agreement.
+NOISE = 1e-12
+GRID_RATIO = math.sqrt(2.0)
+
+#: Means over rows of g, h and their derivatives at the given betas, shape (len(betas), 6).
+Evaluate = Callable[[Sequence[float]], np.ndarray]
+#: The same for pairs of a mixture and a beta.
+Finish = Callable[[Sequence[int], Sequence[float]], np.ndarray]
+
+
+@dataclass(frozen=True)
+class Bracket:
+    """A local maximum between two values of log beta, and where it probably is."""
+
+    low: float
+    high: float
+    start: float
+
+    @classmethod
+    def between(cls, low: float, high: float, slope: np.ndarray, curvature: np.ndarray) -> Bracket:
+        """Start where a cubic through both slopes (with the right derivatives) falls through zero."""
+        (s0, s1), (c0, c1) = slope, curvature * (high - low)
+        roots = np.roots([2 * s0 + c0 - 2 * s1 + c1, -3 * s0 - 2 * c0 + 3 * s1 - c1, c0, s0])
+        inside = [root.real for root in roots if abs(root.imag) < 1e-9 and 0.0 < root.real < 1.0]
+        return cls(low, high, low + (high - low) * (inside[0] if len(inside) == 1 else 0.5))
+
+
+@dataclass
+class Samples:
+    """Betas evaluated so far, in ascending order, with the moments at each."""
+
+    evaluate: Evaluate
+    beta: np.ndarray = field(default_factory=lambda: np.empty(0))
+    moments: np.ndarray | None = None
+
+    def add(self, betas: Sequence[float]) -> None:
+        """Evaluate new betas."""
+        fresh = self.evaluate([float(beta) for beta in betas])  # a NumPy scalar would widen float32 arrays
+        moments = fresh if self.moments is None else np.concatenate([self.moments, fresh], axis=-2)
+        beta = np.concatenate([self.beta, betas])
+        order = np.argsort(beta, kind="stable")
+        self.beta, self.moments = beta[order], moments[..., order, :]
+
+    @property
+    def value(self) -> np.ndarray:
+        """The kernel at each beta."""
+        return self.moments[:, G] - self.moments[:, H]
+
+    def of(self, mixture: int) -> Samples:
+        """The samples of one of several mixtures that were evaluated together."""
+        return Samples(self.evaluate, self.beta, self.moments[mixture])
+
+    def brackets(self) -> list[Bracket]:
+        """Neighbouring betas between which the slope turns from positive to not positive."""
+        slope, curvature = _log_derivatives(self.beta, self.moments)
+        turns = np.flatnonzero((slope[:-1] > 0) & (slope[1:] <= 0))
+        return [Bracket.between(*np.log(self.beta[i : i + 2]), slope[i : i + 2], curvature[i : i + 2]) for i in turns]
+
+    def cell_bounds(self) -> np.ndarray:
+        """The most that the kernel can be between each two neighbouring betas."""
+        left, right = self.moments[:-1], self.moments[1:]
+        width = np.diff(self.beta)
+        ends = np.maximum(self.value[:-1], self.value[1:])
+        with np.errstate(divide="ignore", invalid="ignore"):
+            # where the two tangents of h cross, measured from the left end
+            turn = (left[:, H] - right[:, H] + right[:, DH] * width) / (right[:, DH] - left[:, DH])
+            chord = left[:, G] + (right[:, G] - left[:, G]) * turn / width
+            crossing = chord - (left[:, H] + left[:, DH] * turn)
+        inside = np.isfinite(crossing) & (turn > 0) & (turn < width)
+        return np.where(inside, np.maximum(ends, crossing), ends)
+
+
+@dataclass(frozen=True)
+class Bounds:
+    """What the profile of the rows proves about the kernel without evaluating it."""
+
+    k: int
+    flat: bool  # in every row one of the two arrays is constant: the kernel does not depend on beta
+    curvature: float  # mean of (range F + range F')^2
+    limit: float  # the kernel at infinite beta, -inf where a row disagrees
+    spread: float  # largest range in a row
+    scale: float  # a typical margin, or a part of the range where margins are 0
+    tail_rows: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+    @property
+    def floor(self) -> float:
+        """What the kernel reaches at one of its ends, without any search."""
+        return max(-math.log(self.k), self.limit)
+
+    @classmethod
+    def of(cls, rows: Profile, k: int) -> Bounds:
+        """Read the bounds off a profile."""
+        return cls(
+            k=k,
+            flat=bool(np.all(rows.constant)),
+            curvature=float(np.mean(rows.span**2)),
+            limit=float(np.mean(rows.limit)),
+            spread=float(np.max(rows.span)),
+            scale=float(np.median(rows.margin)) or float(np.mean(rows.span)) / 8.0,
+            tail_rows=(rows.gap, rows.step, rows.shared, rows.tied),
+        )
+
+    def head(self, beta: float | np.ndarray) -> float | np.ndarray:
+        """No beta up to this one has a kernel above the returned value; increasing in beta."""
+        return -math.log(self.k) + beta**2 * self.curvature / 8.0
+
+    def head_end(self, best: float) -> float:
+        """No beta below this one has a kernel above `best`."""
+        return math.sqrt(8.0 * max(0.0, best + math.log(self.k)) / self.curvature)
+
+    def guesses(self, low: float, high: float) -> list[float]:
+        """A few betas around the scale of the logits, to find a value that shuts most of the range out."""
+        return [min(max(factor / self.scale, low), high) for factor in (0.5, 2.0, 8.0)]
+
+    def tail(self, beta: float) -> float:
+        """No beta from this one on has a kernel above the returned value; decreasing in beta."""
+        gap, step, shared, tied = self.tail_rows
+        with np.errstate(over="ignore", under="ignore"):
+            mass = np.where(gap > 0, self.k, shared + (self.k - shared) * np.exp(-beta * step))
+            return float(np.mean(np.minimum(0.0, np.log(mass) - tied - beta * gap)))
+
+    def tail_start(self, best: float) -> float:
+        """The smallest beta (to 1 %) whose tail cannot exceed `best`; inf if there is none."""
+        if not self.tail(1e12 / self.spread) <= best:
+            return math.inf
+        low, high = math.log(1e-6 / self.spread), math.log(1e12 / self.spread)
+        while high - low > 0.01:
+            middle = (low + high) / 2
+            low, high = (low, middle) if self.tail(math.exp(middle)) <= best else (middle, high)
+        return math.exp(high)
+
+
+@dataclass(frozen=True)
+class Maximum:
+    """The solution: kernel values in nats (at most 0), betas in units of inverse logits."""
+
+    beta: float
+    kernel: float
+    status: str  # interior | infinite | zero | flat
+    bound: float  # no beta has a kernel above this
+    local: tuple[tuple[float, float], ...]  # every local maximum found, (beta, kernel)
+    searched: tuple[float, float]
+
+    @property
+    def certified(self) -> bool:
+        """Whether the maximum is proven global, to `CERTIFIED` nats."""
+        return self.bound - self.kernel <= CERTIFIED
+
+
+def _without_search(bounds: Bounds) -> Maximum | None:
+    """The maximum where the profile alone decides it."""
+    if bounds.flat:
+        level = -math.log(bounds.k)
+        return Maximum(0.0, level, "flat", level, (), (0.0, math.inf))
+    if bounds.limit >= 0.0:  # in every row one class is the top one of both arrays: nothing can be higher
+        return Maximum(math.inf, 0.0, "infinite", 0.0, (), (0.0, math.inf))
+    return None
+
+
+def maximise(evaluate: Evaluate, exact: Evaluate, bounds: Bounds, *, budget: int, wide: bool) -> Maximum:
+    """Find the global maximum over beta in [0, inf] and say what is proven about it.
+
+    `evaluate` may work in float32; `exact` works in float64 and has the last word. `budget` caps the number of
+    betas that the proof may evaluate. `wide` searches every beta at which the kernel could exceed its
+    value at zero; otherwise only those at which it could be the global maximum.
+    """
+    decided = _without_search(bounds)
+    if decided is not None:
+        return decided
+    samples = Samples(evaluate)
+    searched = _grid(samples, bounds, wide=wide)
+    _branch(samples, bounds, budget)
+    local = _newton(exact, samples.brackets(), tolerance=1e-6)
+    return _best(local, samples, bounds, searched)
+
+
+def maximise_mixtures(evaluate: Evaluate, finish: Finish, bounds: Sequence[Bounds]) -> list[Maximum]:
+    """Search several mixtures of the same rows at once: every evaluated beta serves all of them.
+
+    `evaluate` returns shape (mixtures, len(betas), 6). On the grid a cubic through the slopes tells each maximum to
+    about 1e-4 in log beta; ``finish(mixtures, betas)`` evaluates each once more there, and one Newton step is left.
+    The grid also bounds what any other beta could give, but no cell is split to make that bound tight.
+    """
+    decided = {m: maximum for m, bound in enumerate(bounds) if (maximum := _without_search(bound)) is not None}
+    open_ones = [m for m in range(len(bounds)) if m not in decided]
+    if not open_ones:
+        return [decided[m] for m in range(len(bounds))]
+    samples = Samples(evaluate)
+    windows = [_window(bounds[m], bounds[m].floor) for m in open_ones]
+    samples.add([beta for m in (open_ones[0], open_ones[-1]) for beta in bounds[m].guesses(*_hull(windows))])
+    windows = [_window(bounds[m], max(bounds[m].floor, float(np.max(samples.of(m).value)))) for m in open_ones]
+    searched = _hull(windows)
+    samples.add(_geometric(*searched, GRID_RATIO))
+    found = [(m, bracket.start) for m in open_ones for bracket in samples.of(m).brackets()]
+    beta = np.exp([start for _, start in found])
+    moments = finish([m for m, _ in found], beta.tolist())
+    step, gain = _newton_step(beta, moments)
+    safe = np.abs(step) < 0.05
+    tops = zip(
+        (beta * np.exp(np.where(safe, step, 0.0))).tolist(),
+        (moments[:, G] - moments[:, H] + np.where(safe, gain, 0.0)).tolist(),
+        strict=True,
+    )
+    local: dict[int, list[tuple[float, float]]] = {m: [] for m in open_ones}
+    for (m, _), top in zip(found, tops, strict=True):
+        local[m].append(top)
+    searches = {m: _best(local[m], samples.of(m), bounds[m], searched) for m in open_ones}
+    return [decided[m] if m in decided else searches[m] for m in range(len(bounds))]
+
+
+def _best(
+    local: Sequence[tuple[float, float]], samples: Samples, bounds: Bounds, searched: tuple[float, float]
+) -> Maximum:
+    """The highest of the local maxima and the two ends; of equally good ones the smallest beta."""
+    zero = -math.log(bounds.k)
+    candidates = [(zero, 0.0, "zero"), *((value, beta, "interior") for beta, value in local)]
+    candidates.append((bounds.limit, math.inf, "infinite"))
+    top = max(value for value, *_ in candidates)
+    value, beta, status = next(candidate for candidate in candidates if candidate[0] >= top - NOISE)
+    return Maximum(beta, value, status, _proven(samples, bounds, value), tuple(local), searched)
+
+
+def _grid(samples: Samples, bounds: Bounds, *, wide: bool) -> tuple[float, float]:
+    """Evaluate the grid and return its ends."""
+    low, high = _window(bounds, bounds.floor)
+    if wide:
+        samples.add([0.0, *_geometric(low, high, GRID_RATIO)])
+    else:
+        samples.add(bounds.guesses(low, high))
+        low, high = _window(bounds, max(bounds.floor, float(np.max(samples.value))))
+        samples.add(_geometric(low, high, GRID_RATIO**2))
+    return low, high
+
+
+def _window(bounds: Bounds, best: float) -> tuple[float, float]:
+    """The range of beta in which the kernel can exceed `best`.
+
+    Where the limit is finite the tail reaches it only at infinity, so it is left a little above.
+    """
+    slack = CERTIFIED / 2 if math.isfinite(bounds.limit) else 0.0
+    high = min(bounds.tail_start(best + slack), 1e9 / bounds.spread)
+    return min(max(0.05 / bounds.spread, bounds.head_end(best) / GRID_RATIO), high / 2), high
+
+
+def _hull(windows: Sequence[tuple[float, float]]) -> tuple[float, float]:
+    return min(low for low, _ in windows), max(high for _, high in windows)
+
+
+def _geometric(low: float, high: float, ratio: float) -> np.ndarray:
+    count = max(2, math.ceil(math.log(high / low) / math.log(ratio)) + 1)
+    return np.geomspace(low, high, count)
+
+
+def _newton(evaluate: Evaluate, brackets: Sequence[Bracket], *, tolerance: float) -> list[tuple[float, float]]:
+    """Refine every bracket at once by Newton steps in log beta; a step that leaves its bracket is a bisection.
+
+    Ends when a step is shorter than `tolerance` and takes it: the error left is of its square in log beta and
+    of its cube in the value.
+    """
+    low, at, high = (np.array(column) for column in zip(*((b.low, b.start, b.high) for b in brackets), strict=True))         if brackets else np.empty((3, 0))
+    value = np.full(len(at), -np.inf)
+    active = np.ones(len(at), dtype=bool)
+    for _ in range(60):
+        if not active.any():
+            break
+        now = np.flatnonzero(active)
+        row = evaluate(np.exp(at[now]).tolist())
+        slope, _ = _log_derivatives(np.exp(at[now]), row)
+        low[now], high[now] = np.where(slope > 0, at[now], low[now]), np.where(slope > 0, high[now], at[now])
+        step, gain = _newton_step(np.exp(at[now]), row)
+        safe = (at[now] + step >= low[now]) & (at[now] + step <= high[now])
+        value[now] = row[:, G] - row[:, H] + np.where(safe, gain, 0.0)
+        step = np.where(safe, step, (low[now] + high[now]) / 2 - at[now])
+        active[now] = np.abs(step) > tolerance
+        at[now] += step
+    return list(zip(np.exp(at).tolist(), value.tolist(), strict=True))
+
+
+def _log_derivatives(beta: np.ndarray, moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """First and second derivative of the kernel by log beta. At beta 0 both are exactly 0."""
+    slope = beta * (moments[:, DG] - moments[:, DH])
+    return slope, beta**2 * (moments[:, D2G] - moments[:, D2H]) + slope
+
+
+def _newton_step(beta: np.ndarray, moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
+    """The step in log beta to the top of the parabola, and what it gains; NaN where there is no top."""
+    slope, curvature = _log_derivatives(beta, moments)
+    with np.errstate(divide="ignore", invalid="ignore"):
+        step = np.where(curvature < 0, -slope / curvature, np.nan)
+    return step, slope * step / 2
+
+
+def _branch(samples: Samples, bounds: Bounds, budget: int) -> None:
+    """Split every interval that could still beat the best value, until none can or the budget is spent."""
+    while True:
+        target = max(bounds.limit, float(np.max(samples.value))) + CERTIFIED / 2
+        cells = np.flatnonzero(_cell_bounds(samples, bounds, target) > target)
+        splits = [_middle(samples.beta[i], samples.beta[i + 1]) for i in cells]
+        if bounds.tail(samples.beta[-1]) > target and math.isfinite(bounds.tail_start(target)):
+            splits.append(bounds.tail_start(target))
+        if not splits or len(splits) > budget:
+            return
+        budget -= len(splits)
+        samples.add(splits)
+
+
+def _cell_bounds(samples: Samples, bounds: Bounds, target: float) -> np.ndarray:
+    """The most that the kernel can be in each cell, by the sharpest of the three bounds.
+
+    The tail bound costs a pass over the profile, so it is asked only of cells that exceed `target` without it.
+    """
+    upper = np.minimum(samples.cell_bounds(), bounds.head(samples.beta[1:]))
+    for i in np.flatnonzero(upper > target):
+        upper[i] = min(upper[i], bounds.tail(samples.beta[i]))
+    return upper
+
+
+def _middle(low: float, high: float) -> float:
+    return math.sqrt(low * high) if low > 0 else high / 2
+
+
+def _proven(samples: Samples, bounds: Bounds, best: float) -> float:
+    """An upper bound on the kernel over all beta, from the evaluated points and the two ends."""
+    first, last = samples.beta[0], samples.beta[-1]
+    return max(best, float(np.max(_cell_bounds(samples, bounds, best))), float(bounds.head(first)), bounds.tail(last))

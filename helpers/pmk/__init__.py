@@ -1,0 +1,1 @@
+"""In preparation: does a model hold from one video frame to the next?"""

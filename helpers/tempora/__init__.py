@@ -1,0 +1,1 @@
+"""In preparation: what does test-time adaptation deliver when time is limited?"""
