@@ -86,6 +86,19 @@ def check_matrix(value: Any, name: str, *, layout: str) -> Any:
     return array
 
 
+def check_labels(values: Any, *, n: int, k: int, name: str = "labels") -> np.ndarray:
+    """Class labels as NumPy: n whole numbers from 0 to k - 1, or an InputError that says which is not."""
+    array = to_numpy(as_array(values))
+    if array.shape != (n,):
+        raise InputError(f"{name} has shape {array.shape}: give {n} class numbers, shape ({n},)")
+    if not np.issubdtype(array.dtype, np.integer):
+        raise InputError(f"{name} has type {array.dtype}: give class numbers as integers")
+    bad = np.flatnonzero((array < 0) | (array >= k))
+    if bad.size:
+        raise InputError(f"{name}[{bad[0]}] is {array[bad[0]]}: with {k} classes a label lies in 0..{k - 1}")
+    return array
+
+
 def _is_floating(array: Any) -> bool:
     if array_api_compat.is_torch_array(array):
         return bool(array.dtype.is_floating_point)

@@ -10,7 +10,6 @@ from typing import Any
 import numpy as np
 
 from .. import arrays, records
-from ..errors import InputError
 from ..records import Field, Schema
 
 LAYOUT = "a row per input and a column per class, shape (n, k)"
@@ -63,7 +62,7 @@ class Logits:
         records.check(SCHEMA, self._arrays(), where="Logits")
         if self.labels is not None:
             n, k = self.logits.shape
-            check_labels(self.labels, n=n, k=k)
+            arrays.check_labels(self.labels, n=n, k=k)
 
     def _arrays(self) -> dict[str, np.ndarray]:
         content = {"logits": self.logits, **{f"shifted/{name}": array for name, array in self.shifted.items()}}
@@ -79,16 +78,3 @@ class Logits:
         content, manifest = records.load(path, SCHEMA)
         shifted = {name.split("/", 1)[1]: array for name, array in content.items() if name.startswith("shifted/")}
         return cls(content["logits"], shifted, content.get("labels"), manifest.get("provenance", {}))
-
-
-def check_labels(values: Any, *, n: int, k: int, name: str = "labels") -> np.ndarray:
-    """Class labels as NumPy: n whole numbers from 0 to k - 1, or an InputError that says which is not."""
-    array = arrays.to_numpy(arrays.as_array(values))
-    if array.shape != (n,):
-        raise InputError(f"{name} has shape {array.shape}: give {n} class numbers, shape ({n},)")
-    if not np.issubdtype(array.dtype, np.integer):
-        raise InputError(f"{name} has type {array.dtype}: give class numbers as integers")
-    bad = np.flatnonzero((array < 0) | (array >= k))
-    if bad.size:
-        raise InputError(f"{name}[{bad[0]}] is {array[bad[0]]}: with {k} classes a label lies in 0..{k - 1}")
-    return array

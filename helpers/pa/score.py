@@ -20,7 +20,7 @@ from ..errors import InputError
 from ..uncertainty import Interval, Rate
 from . import numerics, search
 from .numerics import Pair, Profile, RowsAt
-from .record import LAYOUT, check_labels
+from .record import LAYOUT
 
 INPUTS = ("logits", "log_probs", "probs")
 ORDERS = ("random", "smallest", "largest")
@@ -179,7 +179,7 @@ def agreement(
     >>> shifted[9] = [0.0, 1.0]
     >>> result = agreement(clean, shifted)
     >>> round(result.value, 6), round(result.beta, 6), result.status
-    (0.368064, 2.88727, 'interior')
+    (0.368064, 2.887271, 'interior')
     """
     pair = _pair(logits, shifted, inputs=inputs, chunk=chunk)
     rows = numerics.profile(pair)
@@ -373,7 +373,7 @@ def failure_rate(shifted: Any, reference: Any, *, confidence: float = 0.95) -> R
             raise InputError(f"reference has shape {tuple(answers.shape)}, shifted {(n, k)}: row i of both is one pair")
         answers = _predict(arrays.check_matrix(answers, "reference", layout=LAYOUT), "reference")
     else:
-        answers = check_labels(answers, n=n, k=k, name="reference")
+        answers = arrays.check_labels(answers, n=n, k=k, name="reference")
     return Rate.of(int(np.sum(_predict(scores, "shifted") == answers)), n, confidence=confidence)
 
 

@@ -1,0 +1,1 @@
+"""Data: what ships inside a dependency, and checked loaders for the official layouts of the rest."""

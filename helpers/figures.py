@@ -1,0 +1,141 @@
+"""Figures for page, notebook and report: one style, alt text always, legible on light and on dark ground.
+
+A figure becomes inline SVG in which everything that is not data takes the colour of the surrounding text, so the
+same figure serves both themes, and print.
+"""
+
+from __future__ import annotations
+
+import hashlib
+import html
+import io
+import re
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING, Any
+
+from . import lazy
+from .errors import InputError
+
+if TYPE_CHECKING:
+    from matplotlib.figure import Figure as MatplotlibFigure
+
+#: Okabe and Ito's colours that keep a contrast of 3 on white and on near-black, with a marker and a line style each:
+#: colour is never the only sign.
+BLUE, VERMILION, GREEN, PURPLE = "#2b7bba", "#d55e00", "#009e73", "#b5679b"
+SERIES = ((BLUE, "o", "-"), (VERMILION, "s", "--"), (GREEN, "^", "-."), (PURPLE, "D", ":"))
+
+#: Stands for "the colour of the text around the figure" until the SVG is written.
+_INK = "#010203"
+_STYLE: dict[str, Any] = {
+    "figure.figsize": (6.4, 3.8),
+    "figure.facecolor": "none",
+    "figure.constrained_layout.use": True,
+    "axes.facecolor": "none",
+    "axes.edgecolor": _INK,
+    "axes.labelcolor": _INK,
+    "axes.titlecolor": _INK,
+    "axes.titlesize": 11,
+    "axes.labelsize": 11,
+    "axes.spines.top": False,
+    "axes.spines.right": False,
+    "axes.grid": True,
+    "grid.color": _INK,
+    "grid.alpha": 0.15,
+    "text.color": _INK,
+    "xtick.color": _INK,
+    "ytick.color": _INK,
+    "xtick.labelsize": 10,
+    "ytick.labelsize": 10,
+    "legend.frameon": False,
+    "legend.fontsize": 10,
+    "font.size": 10,
+    "lines.linewidth": 1.8,
+    "lines.markersize": 5,
+    "image.cmap": "cividis",
+    "svg.fonttype": "path",
+}
+
+
+@dataclass(frozen=True)
+class Figure:
+    """A finished figure: shows itself in a notebook, and `html` is what a page or a report embeds."""
+
+    name: str
+    alt: str
+    svg: str = field(repr=False)
+    caption: str = ""
+
+    @property
+    def html(self) -> str:
+        """The figure with its alt text and caption."""
+        caption = f"<figcaption>{html.escape(self.caption)}</figcaption>" if self.caption else ""
+        label = html.escape(self.alt, quote=True)
+        svg = self.svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
+        return f'<figure class="ys-figure">{svg}{caption}</figure>'
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+
+def subplots(*args: Any, **kwargs: Any) -> tuple[MatplotlibFigure, Any]:
+    """``matplotlib.pyplot.subplots`` in the style of the book."""
+    pyplot = lazy.require("matplotlib.pyplot", extra="jupyter")
+    with pyplot.rc_context(_STYLE):
+        return pyplot.subplots(*args, **kwargs)
+
+
+def show(fig: MatplotlibFigure, *, alt: str, name: str, caption: str = "") -> Figure:
+    """Turn a matplotlib figure into one that shows itself with its alt text, and close it.
+
+    Parameters
+    ----------
+    fig : matplotlib.figure.Figure
+        Made by `subplots`.
+    alt : str
+        What the figure shows, for those who cannot see it: at least a short sentence.
+    name : str
+        Short name, unique in its chapter; it enters the result file.
+    caption : str
+        Text under the figure.
+
+    Raises
+    ------
+    InputError
+        An alt text of fewer than ten characters.
+    """
+    if len(alt.strip()) < 10:
+        raise InputError(f"alt is {alt!r}: say in a sentence what the figure shows")
+    pyplot = lazy.require("matplotlib.pyplot", extra="jupyter")
+    # ids in the SVG must not clash with those of other figures on the page, and must not change between runs
+    salt = hashlib.sha256(name.encode()).hexdigest()[:8]
+    stream = io.StringIO()
+    _follow_page(fig)
+    with pyplot.rc_context({**_STYLE, "svg.hashsalt": salt}):
+        fig.savefig(stream, format="svg", transparent=True, metadata={"Date": None, "Creator": None})
+    pyplot.close(fig)
+    return Figure(name, alt, _inline(stream.getvalue(), salt), caption)
+
+
+def _follow_page(fig: MatplotlibFigure) -> None:
+    """Mend what was drawn outside the style: black text would vanish on a dark page, a white legend box glares."""
+    text = lazy.require("matplotlib.text", extra="jupyter").Text
+    legend = lazy.require("matplotlib.legend", extra="jupyter").Legend
+    for label in fig.findobj(lambda artist: isinstance(artist, text) and artist.get_color() == "black"):
+        label.set_color(_INK)
+    for box in fig.findobj(legend):
+        box.set_frame_on(False)
+
+
+def _inline(svg: str, salt: str) -> str:
+    """Strip what only a file needs, let text and axes take the page's colour, make every id the figure's own."""
+    svg = svg[svg.index("<svg ") :]
+    svg = re.sub(r"<metadata>.*?</metadata>", "", svg, flags=re.S)
+    svg = re.sub(r"<!--.*?-->", "", svg, flags=re.S)
+    # its style sheet would reach the whole page
+    svg = re.sub(r"<defs>\s*<style.*?</style>\s*</defs>", "", svg, count=1, flags=re.S)
+    svg = svg.replace("<svg ", '<svg style="stroke-linejoin: round; stroke-linecap: butt" ', 1)
+    svg = re.sub(r'(<svg [^>]*?) width="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r'(<svg [^>]*?) height="[^"]*"', r"\1", svg, count=1)
+    svg = re.sub(r'\bid="([^"]+)"', rf'id="{salt}-\1"', svg)
+    svg = re.sub(r'(xlink:href="#|url\(#)', rf"\g<1>{salt}-", svg)
+    return svg.replace(_INK, "currentColor").strip()

@@ -1,0 +1,1 @@
+"""Networks small enough to train in a chapter, and the one training loop they share."""

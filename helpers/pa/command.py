@@ -1,0 +1,118 @@
+"""``yardsticks score pa``: posterior agreement of two files of logits."""
+
+from __future__ import annotations
+
+import argparse
+import json
+import zipfile
+from pathlib import Path
+
+import numpy as np
+
+from ..errors import InputError
+from ..records import atomic
+from .score import INPUTS, Agreement, agreement, failure_rate
+
+SUMMARY = "posterior agreement of a model's outputs before and after a shift"
+
+
+def configure(parser: argparse.ArgumentParser) -> None:
+    """Declare the arguments."""
+    parser.add_argument("--logits", type=Path, required=True, help="outputs on the clean inputs: .npy, .npz or .csv of (n, k)")
+    parser.add_argument("--shifted", type=Path, required=True, help="outputs on the shifted inputs, row by row the same")
+    parser.add_argument("--labels", type=Path, help="true classes, for the accuracies beside the score: (n,)")
+    parser.add_argument("--inputs", choices=INPUTS, default="logits", help="what the two files hold")
+    parser.add_argument("--confidence", type=float, default=0.95, help="level of the interval (default 0.95)")
+    parser.add_argument("--chunk", type=int, help="rows in flight at once, bounds the memory")
+    parser.add_argument("--seed", type=int, default=0, help="seed of the bootstrap")
+    parser.add_argument("--json", type=Path, metavar="FILE", help="write the result as JSON")
+    parser.add_argument("--html", type=Path, metavar="FILE", help="write a self-contained report")
+
+
+def run(arguments: argparse.Namespace) -> int:
+    """Score, print, and write what was asked for."""
+    logits, shifted = read(arguments.logits), read(arguments.shifted)
+    result = agreement(
+        logits,
+        shifted,
+        inputs=arguments.inputs,
+        chunk=arguments.chunk,
+        confidence=arguments.confidence,
+        seed=arguments.seed,
+    )
+    rates = {"AFR_P, predictions kept": failure_rate(shifted, logits)}
+    if arguments.labels is not None:
+        labels = read(arguments.labels)
+        rates["Accuracy, clean"] = failure_rate(logits, labels)
+        rates["AFR_T, accuracy under the shift"] = failure_rate(shifted, labels)
+    print(_summary(result))
+    for name, rate in rates.items():
+        print(f"{name}: {rate.count} of {rate.n}")
+    if arguments.json is not None:
+        content = {**result.to_dict(), "rates": {name: rate.to_dict() for name, rate in rates.items()}}
+        _write(arguments.json, json.dumps(content, indent=2, allow_nan=False) + "\n")
+    if arguments.html is not None:
+        from . import show  # drawing is only needed here
+
+        drawn = [show.kernel_curve(logits, shifted, result, inputs=arguments.inputs), show.contributions(result)]
+        _write(arguments.html, show.report(result, drawn, title="Posterior agreement", rates=rates))
+    return 0
+
+
+def read(path: Path) -> np.ndarray:
+    """An array from a .npy (memory-mapped), a .npz with one array, or a .csv (a header line is allowed).
+
+    Raises
+    ------
+    InputError
+        Another ending, Python objects, several arrays, or text that is no number, named by line.
+    """
+    if path.suffix == ".csv":
+        return _read_csv(path)
+    if path.suffix not in (".npy", ".npz"):
+        raise InputError(f"{path}: arrays are read from .npy, .npz and .csv files")
+    try:
+        content = np.load(path, mmap_mode="r" if path.suffix == ".npy" else None, allow_pickle=False)
+        if isinstance(content, np.ndarray):
+            return content
+        names = list(content.files)
+        if len(names) != 1:
+            raise InputError(f"{path}: holds {len(names)} arrays ({', '.join(names)}): save one array to a file")
+        return content[names[0]]
+    except (ValueError, EOFError, zipfile.BadZipFile) as error:
+        if isinstance(error, InputError):
+            raise
+        raise InputError(f"{path}: not a readable array ({error})") from error
+
+
+def _read_csv(path: Path) -> np.ndarray:
+    rows: list[list[float]] = []
+    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+        if not line.strip():
+            continue
+        try:
+            row = [float(cell) for cell in line.split(",")]
+        except ValueError as error:
+            if number == 1:
+                continue  # the header
+            raise InputError(f"{path}, line {number}: {error}") from error
+        if rows and len(row) != len(rows[0]):
+            raise InputError(f"{path}, line {number}: {len(row)} values, the lines before have {len(rows[0])}")
+        rows.append(row)
+    array = np.array(rows)
+    if array.ndim == 2 and array.shape[1] == 1:
+        array = array[:, 0]
+    whole = array.ndim == 1 and array.size and bool(np.all(array == np.round(array)))
+    return array.astype(np.int64) if whole else array
+
+
+def _summary(result: Agreement) -> str:
+    interval = "" if result.interval is None else " [{:.6f}, {:.6f}]".format(*result.interval)
+    relative = "" if result.relative is None else f", relative {result.relative:.6f}"
+    proof = "proven global" if result.certified else f"not proven global (bound {result.bound:.6f})"
+    return f"agreement {result.value:.6f} nat{interval}{relative}\nbeta {result.beta:.6g}, {result.status}, {proof}"
+
+
+def _write(path: Path, text: str) -> None:
+    with atomic(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")

@@ -1,0 +1,192 @@
+"""Show: figures and reports of posterior agreement."""
+
+from __future__ import annotations
+
+import html
+import math
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import figures
+from ..figures import Figure
+from ..uncertainty import Rate
+from .record import Logits
+from .score import Agreement, kernel
+
+
+def kernel_curve(logits: Any, shifted: Any, result: Agreement, *, inputs: str = "logits") -> Figure:
+    """Agreement over beta, with every local maximum marked and the global one named."""
+    low, high = _range_of_beta(result)
+    betas = np.geomspace(low, high, 120)
+    values = math.log(result.k) + kernel(logits, shifted, betas, inputs=inputs)
+    fig, axes = figures.subplots()
+    axes.plot(betas, values, color=figures.BLUE)
+    others = [point for point in result.local_maxima if point[0] != result.beta]
+    if others:
+        axes.plot(*zip(*others, strict=True), "o", color=figures.PURPLE, label="other local maxima")
+    if result.status == "interior":
+        label = f"maximum {result.value:.3f} nat at beta {result.beta:.3g}"
+        axes.plot([result.beta], [result.value], "s", color=figures.VERMILION, label=label)
+    else:
+        axes.axhline(result.value, color=figures.VERMILION, linestyle="--", label=f"{result.status}: {result.value:.3f} nat")
+    axes.set(xscale="log", xlabel="inverse temperature beta (1 / logit)", ylabel="agreement at beta (nat)")
+    axes.set_ylim(max(min(values), -0.5 * math.log(result.k)), 1.05 * math.log(result.k))
+    axes.legend(loc="lower center")
+    alt = (
+        f"Line plot of agreement in nats over the inverse temperature on a log axis. {_in_words(result)} "
+        f"{len(result.local_maxima)} local maxima were found."
+    )
+    return figures.show(fig, alt=alt, name="kernel")
+
+
+def by_strength(
+    results: Mapping[str, Mapping[float, Agreement]], accuracy: Mapping[str, Mapping[float, Rate]]
+) -> Figure:
+    """Relative agreement and accuracy against the strength of each shift, one panel per shift."""
+    fig, panels = figures.subplots(1, len(results), figsize=(3.1 * len(results), 3.4), sharey=True, squeeze=False)
+    for axes, (name, levels) in zip(panels[0], results.items(), strict=True):
+        strengths = list(levels)
+        rates = accuracy[name]
+        _band(axes, strengths, [_relative(levels[s]) for s in strengths], 0, "agreement / log k")
+        rate_rows = [(rates[s].rate, *(rates[s].interval or (None, None))) for s in strengths]
+        _band(axes, strengths, rate_rows, 1, "accuracy")
+        axes.set(xlabel=f"{name} {UNITS.get(name, '')}".strip(), ylim=(-0.02, 1.04))
+    panels[0][0].set_ylabel("share")
+    panels[0][0].legend(loc="lower left")
+    ends = "; ".join(
+        f"under {name} agreement goes from {_relative(levels[min(levels)])[0]:.2f} to {_relative(levels[max(levels)])[0]:.2f}"
+        for name, levels in results.items()
+    )
+    return figures.show(
+        fig, alt=f"Relative agreement and accuracy against the strength of each shift: {ends}.", name="strength"
+    )
+
+
+#: What the strengths of the natural shifts are counted in.
+UNITS = {"noise": "(sd, of full brightness)", "blur": "(sd, pixels)", "contrast": "(share removed)"}
+
+
+def worst_rows(
+    result: Agreement, record: Logits, shift: str, clean: np.ndarray, shifted: np.ndarray, *, count: int = 6
+) -> Figure:
+    """The pictures that lower agreement most, clean above and shifted below, with what the model says of each."""
+    rows = result.worst_rows(count)
+    before = record.logits.argmax(axis=1)
+    after = record.shifted[shift].argmax(axis=1)
+    fig, panels = figures.subplots(2, len(rows), figsize=(1.3 * len(rows), 3.0), squeeze=False)
+    for column, row in enumerate(rows):
+        for axes, picture, answer in zip(panels[:, column], (clean, shifted), (before, after), strict=True):
+            axes.imshow(picture[row, 0], cmap="cividis", vmin=0, vmax=1)
+            axes.set(xticks=[], yticks=[], title=f"says {answer[row]}")
+            axes.grid(False)
+    panels[0, 0].set_ylabel("clean")
+    panels[1, 0].set_ylabel(shift)
+    said = ", ".join(f"{before[row]} becomes {after[row]}" for row in rows)
+    return figures.show(fig, alt=f"The {len(rows)} pictures that lower agreement most under {shift}: {said}.", name="worst")
+
+
+def contributions(result: Agreement) -> Figure:
+    """How the agreement is made up: each row's contribution, sorted."""
+    fig, axes = figures.subplots()
+    values = np.sort(result.per_row)
+    axes.plot(np.linspace(0, 100, len(values)), values, color=figures.BLUE)
+    axes.axhline(result.value, color=figures.VERMILION, linestyle="--", label=f"mean {result.value:.3f} nat")
+    axes.set(xlabel="rows, worst first (percent)", ylabel="contribution (nat)")
+    axes.legend(loc="lower right")
+    alt = f"Sorted contributions of {result.n} rows, from {values[0]:.2f} to {values[-1]:.2f} nat, mean {result.value:.3f}."
+    return figures.show(fig, alt=alt, name="contributions")
+
+
+def report(result: Agreement, figures_of: Sequence[Figure], *, title: str, rates: Mapping[str, Rate]) -> str:
+    """A self-contained HTML page: numbers, what they mean, figures. Nothing is loaded from elsewhere."""
+    rows = "".join(
+        f"<tr><th scope='row'>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
+        for name, value in _lines(result, rates)
+    )
+    body = "".join(figure.html for figure in figures_of)
+    return (
+        "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
+        f"<title>{html.escape(title)}</title><style>{_REPORT_STYLE}</style></head><body><main>"
+        f"<h1>{html.escape(title)}</h1><p>{html.escape(_in_words(result))}</p><table>{rows}</table>{body}"
+        "</main></body></html>\n"
+    )
+
+
+_REPORT_STYLE = (
+    ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;margin:0}"
+    "main{max-width:46rem;margin:auto;padding:1.5rem}table{border-collapse:collapse}"
+    "th,td{padding:.3rem .8rem;text-align:left;border-bottom:1px solid #8886;vertical-align:top}"
+    "th{font-weight:600}figure{margin:1.5rem 0}svg{width:100%;height:auto}"
+)
+
+
+def _lines(result: Agreement, rates: Mapping[str, Rate]) -> list[tuple[str, str]]:
+    """The numbers of a report, as label and text."""
+    proof = "proven global" if result.certified else f"not proven: up to {result.bound:.4f} nat is possible"
+    lines = [
+        ("Posterior agreement", f"{result.value:.6f} nat of {math.log(result.k):.6f}{_interval_text(result)}"),
+        ("Relative agreement", _or_reason(result.relative, result.reasons.get("relative"))),
+        ("Status", f"{result.status} ({proof})"),
+        ("beta", f"{result.beta:.6g} per logit"),
+        ("beta x median margin", _or_reason(result.beta_margin, result.reasons.get("beta_margin"))),
+        ("Flip rate", _rate_text(result.flips)),
+        ("From the flip rate alone", f"{result.flip_rate_only:.6f} nat"),
+        ("Local maxima", str(len(result.local_maxima))),
+        ("Rows, classes", f"{result.n}, {result.k}"),
+    ]
+    return lines + [(name, _rate_text(rate)) for name, rate in rates.items()]
+
+
+def _interval_text(result: Agreement) -> str:
+    return "" if result.interval is None else " (interval {:.6f} to {:.6f})".format(*result.interval)
+
+
+def _or_reason(value: float | None, reason: str | None) -> str:
+    return f"undefined: {reason}" if value is None else f"{value:.6g}"
+
+
+def _rate_text(rate: Rate) -> str:
+    if rate.rate is None or rate.interval is None:
+        return f"undefined: {rate.reason}"
+    return f"{rate.rate:.4f} ({rate.count} of {rate.n}; 95 % interval {rate.interval[0]:.4f} to {rate.interval[1]:.4f})"
+
+
+def _in_words(result: Agreement) -> str:
+    """One sentence that says what the status means."""
+    share = f"{result.value:.3f} nat"
+    return {
+        "interior": f"Agreement is {share}, reached at beta {result.beta:.3g}.",
+        "infinite": f"Agreement is {share}: it only grows with beta, because no label flips.",
+        "zero": "Agreement is 0: no belief sharper than a uniform one is shared before and after the shift.",
+        "flat": "Agreement is 0 whatever beta: in every row one of the two outputs does not depend on the class.",
+    }[result.status]
+
+
+def _range_of_beta(result: Agreement) -> tuple[float, float]:
+    low, high = result.searched
+    if result.status == "interior":
+        return max(low, result.beta / 100), min(high, result.beta * 30) if math.isfinite(high) else result.beta * 30
+    return max(low, 1e-3), high if math.isfinite(high) else max(low, 1e-3) * 1e5
+
+
+def _relative(result: Agreement) -> tuple[float, float | None, float | None]:
+    """Relative agreement with its interval."""
+    if result.relative is None:
+        return math.nan, None, None
+    low, high = result.interval or (None, None)
+    log_k = math.log(result.k)
+    return result.relative, None if low is None else low / log_k, None if high is None else high / log_k
+
+
+def _band(
+    axes: Any, x: Sequence[float], rows: Sequence[tuple[Any, Any, Any]], series: int, label: str
+) -> None:
+    """A line with markers and, where there are intervals, a band."""
+    colour, marker, line = figures.SERIES[series]
+    middle, low, high = zip(*rows, strict=True)
+    axes.plot(x, middle, color=colour, marker=marker, linestyle=line, label=label)
+    if None not in low:
+        axes.fill_between(x, low, high, color=colour, alpha=0.2, linewidth=0)
