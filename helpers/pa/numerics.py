@@ -41,6 +41,7 @@ class Pair:
     xp: Any
     log: bool
     chunk: int | None
+    wide: bool = False  # the range of a row is too large for float32, whose squares would overflow
 
     @property
     def n(self) -> int:
@@ -61,7 +62,7 @@ class Pair:
     def working_dtype(self) -> Any:
         """float64, unless the data are large and hold no more than float32."""
         narrow = arrays.is_narrow(self.first) and arrays.is_narrow(self.second)
-        return self.xp.float32 if narrow and self.n * self.k > SMALL else self.xp.float64
+        return self.xp.float32 if narrow and not self.wide and self.n * self.k > SMALL else self.xp.float64
 
     def tile_rows(self, dtype: Any) -> int:
         """Rows of one tile, such that all threads together hold at most `chunk` rows of both arrays."""
@@ -323,6 +324,11 @@ class Profile:
         )
 
     @property
+    def too_wide_for_float32(self) -> bool:
+        """Whether squares of logits could overflow float32, as with classes masked by its most negative value."""
+        return bool(np.max(self.span) > 1e17)
+
+    @property
     def flips(self) -> np.ndarray:
         """Rows in which no class is the top one of both arrays."""
         return self.gap > 0
@@ -345,7 +351,7 @@ def profile(pair: Pair) -> Profile:
         gap=gap,
         limit=limit,
         tied=tied,
-        step=np.where(meet & (tied > 0), -second_s, np.finfo(np.float64).max),
+        step=np.minimum(np.where(meet & (tied > 0), -second_s, np.inf), np.finfo(np.float64).max),
         shared=shared,
         span=-low_a - low_b,
         margin=np.where(size_a > 1, 0.0, -second_a),

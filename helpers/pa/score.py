@@ -183,6 +183,7 @@ def agreement(
     """
     pair = _pair(logits, shifted, inputs=inputs, chunk=chunk)
     rows = numerics.profile(pair)
+    pair = replace(pair, wide=rows.too_wide_for_float32)
     maximum, seen = _maximise(pair, rows)
     if confidence is None:
         return _result(rows, pair.k, maximum, seen, None, "no confidence was asked for")
@@ -285,6 +286,7 @@ def curve(
     place[_ordering(order, size, seed, pair.n)] = np.arange(pair.n)
     shifted = numerics.profile(pair)
     clean = numerics.profile(replace(pair, second=pair.first))
+    pair = replace(pair, wide=shifted.too_wide_for_float32)
     profiles = [clean.replaced(place < cut, shifted) for cut in cuts]
     found = _curve(numerics.Mixtures(pair, place, cuts), profiles)
     return [found[i] for i in which]

@@ -21,6 +21,8 @@ from .numerics import D2G, D2H, DG, DH, G, H, Profile
 
 #: A maximum is called certified when no beta can beat it by more than this many nats.
 CERTIFIED = 1e-4
+#: Below the beta at which the kernel could first gain this much over a uniform belief nothing is looked for.
+NEGLIGIBLE = 1e-10
 #: Differences below this many nats are rounding, not agreement.
 NOISE = 1e-12
 GRID_RATIO = math.sqrt(2.0)
@@ -101,9 +103,13 @@ class Bounds:
     flat: bool  # in every row one of the two arrays is constant: the kernel does not depend on beta
     curvature: float  # mean of (range F + range F')^2
     limit: float  # the kernel at infinite beta, -inf where a row disagrees
-    spread: float  # largest range in a row
     scale: float  # a typical margin, or a part of the range where margins are 0
     tail_rows: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
+
+    @property
+    def highest(self) -> float:
+        """No larger beta is looked at: there every row has long reached its limit or its slope."""
+        return 1e12 / self.scale
 
     @property
     def floor(self) -> float:
@@ -118,7 +124,6 @@ class Bounds:
             flat=bool(np.all(rows.constant)),
             curvature=float(np.mean(rows.span**2)),
             limit=float(np.mean(rows.limit)),
-            spread=float(np.max(rows.span)),
             scale=float(np.median(rows.margin)) or float(np.mean(rows.span)) / 8.0,
             tail_rows=(rows.gap, rows.step, rows.shared, rows.tied),
         )
@@ -144,9 +149,9 @@ class Bounds:
 
     def tail_start(self, best: float) -> float:
         """The smallest beta (to 1 %) whose tail cannot exceed `best`; inf if there is none."""
-        if not self.tail(1e12 / self.spread) <= best:
+        if not self.tail(self.highest) <= best:
             return math.inf
-        low, high = math.log(1e-6 / self.spread), math.log(1e12 / self.spread)
+        low, high = math.log(1e-9 / self.scale), math.log(self.highest)
         while high - low > 0.01:
             middle = (low + high) / 2
             low, high = (low, middle) if self.tail(math.exp(middle)) <= best else (middle, high)
@@ -248,11 +253,13 @@ def _grid(samples: Samples, bounds: Bounds, *, wide: bool) -> tuple[float, float
     low, high = _window(bounds, bounds.floor)
     if wide:
         samples.add([0.0, *_geometric(low, high, GRID_RATIO)])
-    else:
-        samples.add(bounds.guesses(low, high))
-        low, high = _window(bounds, max(bounds.floor, float(np.max(samples.value))))
-        samples.add(_geometric(low, high, GRID_RATIO**2))
-    return low, high
+        return low, high
+    samples.add(bounds.guesses(low, high))
+    low, high = _window(bounds, max(bounds.floor, float(np.max(samples.value))))
+    # below the scale of the logits there is rarely anything: left to the proof, which takes larger steps
+    middle = min(max(low, 1e-3 / bounds.scale), high / 2)
+    samples.add([low, *_geometric(middle, high, GRID_RATIO**2)])
+    return middle, high
 
 
 def _window(bounds: Bounds, best: float) -> tuple[float, float]:
@@ -261,8 +268,8 @@ def _window(bounds: Bounds, best: float) -> tuple[float, float]:
     Where the limit is finite the tail reaches it only at infinity, so it is left a little above.
     """
     slack = CERTIFIED / 2 if math.isfinite(bounds.limit) else 0.0
-    high = min(bounds.tail_start(best + slack), 1e9 / bounds.spread)
-    return min(max(0.05 / bounds.spread, bounds.head_end(best) / GRID_RATIO), high / 2), high
+    high = min(bounds.tail_start(best + slack), bounds.highest)
+    return min(bounds.head_end(best + NEGLIGIBLE) / GRID_RATIO, high / 2), high
 
 
 def _hull(windows: Sequence[tuple[float, float]]) -> tuple[float, float]:
