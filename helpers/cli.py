@@ -38,7 +38,9 @@ def _parser() -> argparse.ArgumentParser:
     parser = argparse.ArgumentParser(prog="yardsticks", description="Measure what plain test accuracy hides.")
     parser.add_argument("--version", action="version", version=f"yardsticks {__version__}")
     verbs = parser.add_subparsers(required=True, metavar="VERB")
-    score = verbs.add_parser("score", help="score your own arrays or logs").add_subparsers(required=True, metavar="CHAPTER")
+    score = verbs.add_parser("score", help="score your own arrays or logs").add_subparsers(
+        required=True, metavar="CHAPTER"
+    )
     for house in HOUSES:
         _add(score, house, _command(house))
     _add(verbs, "batch", _command("batch"))

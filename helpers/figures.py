@@ -120,8 +120,9 @@ def _follow_page(fig: MatplotlibFigure) -> None:
     """Mend what was drawn outside the style: black text would vanish on a dark page, a white legend box glares."""
     text = lazy.require("matplotlib.text", extra="jupyter").Text
     legend = lazy.require("matplotlib.legend", extra="jupyter").Legend
-    for label in fig.findobj(lambda artist: isinstance(artist, text) and artist.get_color() == "black"):
-        label.set_color(_INK)
+    for label in fig.findobj(text):
+        if label.get_color() == "black":
+            label.set_color(_INK)
     for box in fig.findobj(legend):
         box.set_frame_on(False)
 

@@ -80,7 +80,7 @@ def save(path: str | Path, schema: Schema, arrays: Mapping[str, np.ndarray], man
     return path
 
 
-class atomic:  # noqa: N801 - reads as a verb: with atomic(path) as temporary
+class atomic:
     """Give a temporary name beside `path`; rename it to `path` if the block succeeds, remove it if not."""
 
     def __init__(self, path: str | Path) -> None:
@@ -177,13 +177,13 @@ def check(schema: Schema, arrays: Mapping[str, np.ndarray], *, where: str) -> No
         _check_array(where, name, np.asarray(array), entry, lengths)
 
 
-def _check_array(
-    where: str, name: str, array: np.ndarray, field: Field, lengths: dict[str, tuple[int, str]]
-) -> None:
+def _check_array(where: str, name: str, array: np.ndarray, field: Field, lengths: dict[str, tuple[int, str]]) -> None:
     if not np.issubdtype(array.dtype, KINDS[field.kind]):
         raise InputError(f"{where}: array {name!r} has type {array.dtype}, {field.kind} is expected")
     if array.ndim != len(field.dims):
-        raise InputError(f"{where}: array {name!r} has shape {array.shape}, axes ({', '.join(field.dims)}) are expected")
+        raise InputError(
+            f"{where}: array {name!r} has shape {array.shape}, axes ({', '.join(field.dims)}) are expected"
+        )
     for axis, (dim, length) in enumerate(zip(field.dims, array.shape, strict=True)):
         expected, source = lengths.setdefault(dim, (length, name))
         if length != expected:

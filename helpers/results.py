@@ -54,7 +54,10 @@ SCHEMA = {
                 "properties": {"alt": {"type": "string", "minLength": 10}},
             },
         },
-        "provenance": {"type": "object", "required": ["python", "versions", "hardware", "seed", "time", "record"]},
+        "provenance": {
+            "type": "object",
+            "required": ["python", "versions", "hardware", "seed", "time", "record"],
+        },
     },
 }
 
@@ -154,9 +157,7 @@ def conclude(
     """
     origin = dict(provenance or records.provenance(seed=parameters.get("seed")))
     origin["record"] = f"loaded from {record}" if record else "measured in this run"
-    result = Result(
-        chapter, dict(parameters), dict(metrics), {figure.name: figure.alt for figure in figures}, origin
-    )
+    result = Result(chapter, dict(parameters), dict(metrics), {figure.name: figure.alt for figure in figures}, origin)
     check(result.to_dict(), where=f"result of {chapter!r}")
     destination = os.environ.get(DESTINATION)
     if destination:

@@ -15,9 +15,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(required=True, metavar="ACTION")
     action = actions.add_parser("run", help="execute every job of a grid")
     action.add_argument("grid", metavar="GRID", help="YAML file: chapters with their parameter values")
-    action.add_argument(
-        "--out", metavar="DIR", default="_build/executed", help="for the copies (%(default)s)"
-    )
+    action.add_argument("--out", metavar="DIR", default="_build/executed", help="for the copies (%(default)s)")
     action.add_argument("--jobs", metavar="N", type=int, default=2, help="how many at a time (%(default)s)")
     action.set_defaults(action=_run)
 

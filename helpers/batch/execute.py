@@ -103,9 +103,7 @@ def execute(job: Job, out: Path, *, stop: threading.Event) -> Outcome:
     Setting `stop` ends it early, as a failure.
     """
     begin = time.monotonic()
-    copy, failed, result, log = (
-        out / f"{job.name}.{kind}" for kind in ("ipynb", "failed.ipynb", "result.json", "log")
-    )
+    copy, failed, result, log = (out / f"{job.name}.{kind}" for kind in ("ipynb", "failed.ipynb", "result.json", "log"))
     for file in (copy, failed, result, log):
         file.unlink(missing_ok=True)  # what an earlier run left must not pass for this run's
     with _scratch() as folder:

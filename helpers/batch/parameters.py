@@ -55,9 +55,7 @@ def find(cells: list[Any], *, where: str) -> int:
     tagged = [i for i, cell in enumerate(cells) if "parameters" in tags(cell)]
     found = [i for i in tagged if cells[i]["cell_type"] == "code"]
     if len(found) != 1:
-        raise InputError(
-            f"{where} has {len(found) or 'no'} code cells tagged `parameters`: tag one (it may be empty)"
-        )
+        raise InputError(f"{where} has {len(found) or 'no'} code cells tagged `parameters`: tag one (it may be empty)")
     return found[0]
 
 

@@ -65,9 +65,7 @@ def read_grid(path: str | Path) -> list[Job]:
     chapters = _mapping(grid.get("chapters"), f"{path}: chapters", "<chapter>")
     if not chapters:
         raise InputError(f"{path}: chapters is empty: name at least one, such as `pa: {{}}`")
-    return [
-        job for name, entry in chapters.items() for job in _chapter(name, entry, f"{path}: chapters.{name}")
-    ]
+    return [job for name, entry in chapters.items() for job in _chapter(name, entry, f"{path}: chapters.{name}")]
 
 
 def read_parameters(notebook: str | Path) -> list[Parameter]:
@@ -148,9 +146,7 @@ def _digest(values: Mapping[str, Value]) -> str:
 def _timeout(value: Any, where: str) -> float:
     number = isinstance(value, int | float) and not isinstance(value, bool)
     if not (number and 0 < value <= _LONGEST_S):
-        raise InputError(
-            f"{where}: {value!r} is no time limit: write seconds, above 0, at most {_LONGEST_S:.0f}"
-        )
+        raise InputError(f"{where}: {value!r} is no time limit: write seconds, above 0, at most {_LONGEST_S:.0f}")
     return float(value)
 
 
@@ -158,9 +154,7 @@ def _notebook(value: Any, where: str) -> Path:
     if not isinstance(value, str):
         raise InputError(f"{where}: {value!r} is not a path: write the notebook's path as text")
     if not Path(value).is_file():
-        raise InputError(
-            f"{where}: there is no file {value} in {Path.cwd()}: paths start from the current folder"
-        )
+        raise InputError(f"{where}: there is no file {value} in {Path.cwd()}: paths start from the current folder")
     return Path(value).resolve()
 
 

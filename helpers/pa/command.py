@@ -18,8 +18,12 @@ SUMMARY = "posterior agreement of a model's outputs before and after a shift"
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("--logits", type=Path, required=True, help="outputs on the clean inputs: .npy, .npz or .csv of (n, k)")
-    parser.add_argument("--shifted", type=Path, required=True, help="outputs on the shifted inputs, row by row the same")
+    parser.add_argument(
+        "--logits", type=Path, required=True, help="outputs on the clean inputs: .npy, .npz or .csv of (n, k)"
+    )
+    parser.add_argument(
+        "--shifted", type=Path, required=True, help="outputs on the shifted inputs, row by row the same"
+    )
     parser.add_argument("--labels", type=Path, help="true classes, for the accuracies beside the score: (n,)")
     parser.add_argument("--inputs", choices=INPUTS, default="logits", help="what the two files hold")
     parser.add_argument("--confidence", type=float, default=0.95, help="level of the interval (default 0.95)")
@@ -54,7 +58,10 @@ def run(arguments: argparse.Namespace) -> int:
     if arguments.html is not None:
         from . import show  # drawing is only needed here
 
-        drawn = [show.kernel_curve(logits, shifted, result, inputs=arguments.inputs), show.contributions(result)]
+        drawn = [
+            show.kernel_curve(logits, shifted, result, inputs=arguments.inputs),
+            show.contributions(result),
+        ]
         _write(arguments.html, show.report(result, drawn, title="Posterior agreement", rates=rates))
     return 0
 

@@ -13,9 +13,7 @@ from ..models import training
 from .record import Logits
 
 
-def shifts(
-    images: np.ndarray, strengths: Mapping[str, Sequence[float]], *, seed: int = 0
-) -> dict[str, np.ndarray]:
+def shifts(images: np.ndarray, strengths: Mapping[str, Sequence[float]], *, seed: int = 0) -> dict[str, np.ndarray]:
     """Shifted copies of pictures, named like "noise 0.2": each corruption at each of its strengths.
 
     >>> list(shifts(np.zeros((1, 1, 8, 8)), {"noise": [0.1, 0.2]}))

@@ -71,7 +71,7 @@ class Pair:
         on_device = arrays.is_on_device(self.first)
         rows = (DEVICE_TILE if on_device else TILE_BYTES // itemsize) // max(self.k, 16)
         if self.chunk is not None:
-            rows = min(rows, 2 * self.chunk // (len(Tile.BUFFERS) * self.threads))
+            rows = min(rows, 2 * self.chunk // (Tile.BUFFERS * self.threads))
         return max(1, rows)
 
 
@@ -82,7 +82,7 @@ class Tile:
     arithmetic. NumPy and torch both take ``out=``.
     """
 
-    BUFFERS = ("a", "b", "s", "weight_a", "weight_b", "weight_s", "scratch")
+    BUFFERS = 7
 
     def __init__(self, pair: Pair, dtype: Any) -> None:
         self.pair = pair
@@ -91,14 +91,15 @@ class Tile:
         self.single = dtype == self.xp.float32
         shape = (min(pair.tile_rows(dtype), pair.n), pair.k)
         device = arrays.device(pair.first)
-        self.buffers = {name: self.xp.empty(shape, dtype=dtype, device=device) for name in self.BUFFERS}
+        self.buffers = [self.xp.empty(shape, dtype=dtype, device=device) for _ in range(self.BUFFERS)]
         self.ones = self.xp.ones(pair.k, dtype=dtype, device=device)
 
     def load(self, start: int, stop: int) -> Tile:
         """Take rows start to stop; shifting before scaling by beta keeps digits."""
         xp = self.xp
-        for name, buffer in self.buffers.items():
-            setattr(self, name, buffer[: stop - start, :])
+        self.a, self.b, self.s, self.weight_a, self.weight_b, self.weight_s, self.scratch = (
+            buffer[: stop - start, :] for buffer in self.buffers
+        )
         self._shift(self.pair.first[start:stop, :], self.a)
         self._shift(self.pair.second[start:stop, :], self.b)
         xp.add(self.a, self.b, out=self.s)
@@ -289,9 +290,7 @@ class Mixtures:
         clean = np.cumsum(total[:, 1, ::-1], axis=1)[:, -2::-1]
         return np.moveaxis(shifted + clean, 1, 0) / self.pair.n
 
-    def moments_and_rows(
-        self, mixtures: Sequence[int], betas: Sequence[float]
-    ) -> tuple[np.ndarray, list[RowsAt]]:
+    def moments_and_rows(self, mixtures: Sequence[int], betas: Sequence[float]) -> tuple[np.ndarray, list[RowsAt]]:
         """As the function of that name, for ``mixtures[i]`` at ``betas[i]``."""
 
         def work(tile: Tile, start: int, stop: int) -> list[_Part]:
@@ -319,9 +318,7 @@ class Profile:
 
     def replaced(self, where: np.ndarray, other: Profile) -> Profile:
         """The profile with the rows `where` taken from another one."""
-        return Profile(
-            **{f.name: np.where(where, getattr(other, f.name), getattr(self, f.name)) for f in fields(self)}
-        )
+        return Profile(**{f.name: np.where(where, getattr(other, f.name), getattr(self, f.name)) for f in fields(self)})
 
     @property
     def too_wide_for_float32(self) -> bool:

@@ -65,7 +65,10 @@ class Logits:
             arrays.check_labels(self.labels, n=n, k=k)
 
     def _arrays(self) -> dict[str, np.ndarray]:
-        content = {"logits": self.logits, **{f"shifted/{name}": array for name, array in self.shifted.items()}}
+        content = {
+            "logits": self.logits,
+            **{f"shifted/{name}": array for name, array in self.shifted.items()},
+        }
         return content if self.labels is None else {**content, "labels": self.labels}
 
     def save(self, path: str | Path) -> Path:

@@ -305,7 +305,14 @@ def _curve(mixtures: numerics.Mixtures, profiles: Sequence[Profile]) -> list[Agr
     bounds = [search.Bounds.of(rows, k) for rows in profiles]
     maxima = search.maximise_mixtures(mixtures.moments, finish, bounds)
     return [
-        _result(rows, k, maximum, [at for member, at in seen if member == m], None, "a curve has none: ask agreement")
+        _result(
+            rows,
+            k,
+            maximum,
+            [at for member, at in seen if member == m],
+            None,
+            "a curve has none: ask agreement",
+        )
         for m, (rows, maximum) in enumerate(zip(profiles, maxima, strict=True))
     ]
 
@@ -463,7 +470,9 @@ def _refuse_no_probabilities(block: np.ndarray, start: int, name: str, sums: boo
         )
     if not sums:
         row = int(np.argmax(np.abs(block.sum(axis=1) - 1)))
-        raise InputError(f"{name}[{start + row}] sums to {block[row].sum():.4g}: with inputs='probs' each row sums to 1")
+        raise InputError(
+            f"{name}[{start + row}] sums to {block[row].sum():.4g}: with inputs='probs' each row sums to 1"
+        )
 
 
 def _maximise(pair: Pair, rows: Profile) -> tuple[search.Maximum, list[RowsAt]]:

@@ -42,8 +42,9 @@ class Bracket:
     start: float
 
     @classmethod
-    def between(cls, low: float, high: float, slope: np.ndarray, curvature: np.ndarray) -> Bracket:
+    def between(cls, log_beta: np.ndarray, slope: np.ndarray, curvature: np.ndarray) -> Bracket:
         """Start where a cubic through both slopes (with the right derivatives) falls through zero."""
+        low, high = log_beta.tolist()
         (s0, s1), (c0, c1) = slope, curvature * (high - low)
         roots = np.roots([2 * s0 + c0 - 2 * s1 + c1, -3 * s0 - 2 * c0 + 3 * s1 - c1, c0, s0])
         inside = [root.real for root in roots if abs(root.imag) < 1e-9 and 0.0 < root.real < 1.0]
@@ -56,12 +57,12 @@ class Samples:
 
     evaluate: Evaluate
     beta: np.ndarray = field(default_factory=lambda: np.empty(0))
-    moments: np.ndarray | None = None
+    moments: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     def add(self, betas: Sequence[float]) -> None:
         """Evaluate new betas."""
         fresh = self.evaluate([float(beta) for beta in betas])  # a NumPy scalar would widen float32 arrays
-        moments = fresh if self.moments is None else np.concatenate([self.moments, fresh], axis=-2)
+        moments = fresh if not self.moments.size else np.concatenate([self.moments, fresh], axis=-2)
         beta = np.concatenate([self.beta, betas])
         order = np.argsort(beta, kind="stable")
         self.beta, self.moments = beta[order], moments[..., order, :]
@@ -79,7 +80,7 @@ class Samples:
         """Neighbouring betas between which the slope turns from positive to not positive."""
         slope, curvature = _log_derivatives(self.beta, self.moments)
         turns = np.flatnonzero((slope[:-1] > 0) & (slope[1:] <= 0))
-        return [Bracket.between(*np.log(self.beta[i : i + 2]), slope[i : i + 2], curvature[i : i + 2]) for i in turns]
+        return [Bracket.between(np.log(self.beta[i : i + 2]), slope[i : i + 2], curvature[i : i + 2]) for i in turns]
 
     def cell_bounds(self) -> np.ndarray:
         """The most that the kernel can be between each two neighbouring betas."""
@@ -276,9 +277,9 @@ def _hull(windows: Sequence[tuple[float, float]]) -> tuple[float, float]:
     return min(low for low, _ in windows), max(high for _, high in windows)
 
 
-def _geometric(low: float, high: float, ratio: float) -> np.ndarray:
+def _geometric(low: float, high: float, ratio: float) -> list[float]:
     count = max(2, math.ceil(math.log(high / low) / math.log(ratio)) + 1)
-    return np.geomspace(low, high, count)
+    return np.geomspace(low, high, count).tolist()
 
 
 def _newton(evaluate: Evaluate, brackets: Sequence[Bracket], *, tolerance: float) -> list[tuple[float, float]]:
@@ -287,7 +288,11 @@ def _newton(evaluate: Evaluate, brackets: Sequence[Bracket], *, tolerance: float
     Ends when a step is shorter than `tolerance` and takes it: the error left is of its square in log beta and
     of its cube in the value.
     """
-    low, at, high = (np.array(column) for column in zip(*((b.low, b.start, b.high) for b in brackets), strict=True))         if brackets else np.empty((3, 0))
+    low, at, high = (
+        (np.array(column) for column in zip(*((b.low, b.start, b.high) for b in brackets), strict=True))
+        if brackets
+        else np.empty((3, 0))
+    )
     value = np.full(len(at), -np.inf)
     active = np.ones(len(at), dtype=bool)
     for _ in range(60):

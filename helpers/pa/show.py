@@ -30,7 +30,12 @@ def kernel_curve(logits: Any, shifted: Any, result: Agreement, *, inputs: str = 
         label = f"maximum {result.value:.3f} nat at beta {result.beta:.3g}"
         axes.plot([result.beta], [result.value], "s", color=figures.VERMILION, label=label)
     else:
-        axes.axhline(result.value, color=figures.VERMILION, linestyle="--", label=f"{result.status}: {result.value:.3f} nat")
+        axes.axhline(
+            result.value,
+            color=figures.VERMILION,
+            linestyle="--",
+            label=f"{result.status}: {result.value:.3f} nat",
+        )
     axes.set(xscale="log", xlabel="inverse temperature beta (1 / logit)", ylabel="agreement at beta (nat)")
     axes.set_ylim(max(min(values), -0.5 * math.log(result.k)), 1.05 * math.log(result.k))
     axes.legend(loc="lower center")
@@ -56,11 +61,13 @@ def by_strength(
     panels[0][0].set_ylabel("share")
     panels[0][0].legend(loc="lower left")
     ends = "; ".join(
-        f"under {name} agreement goes from {_relative(levels[min(levels)])[0]:.2f} to {_relative(levels[max(levels)])[0]:.2f}"
-        for name, levels in results.items()
+        f"under {name} agreement goes from {_relative(at[min(at)])[0]:.2f} to {_relative(at[max(at)])[0]:.2f}"
+        for name, at in results.items()
     )
     return figures.show(
-        fig, alt=f"Relative agreement and accuracy against the strength of each shift: {ends}.", name="strength"
+        fig,
+        alt=f"Relative agreement and accuracy against the strength of each shift: {ends}.",
+        name="strength",
     )
 
 
@@ -84,7 +91,9 @@ def worst_rows(
     panels[0, 0].set_ylabel("clean")
     panels[1, 0].set_ylabel(shift)
     said = ", ".join(f"{before[row]} becomes {after[row]}" for row in rows)
-    return figures.show(fig, alt=f"The {len(rows)} pictures that lower agreement most under {shift}: {said}.", name="worst")
+    return figures.show(
+        fig, alt=f"The {len(rows)} pictures that lower agreement most under {shift}: {said}.", name="worst"
+    )
 
 
 def contributions(result: Agreement) -> Figure:
@@ -95,7 +104,8 @@ def contributions(result: Agreement) -> Figure:
     axes.axhline(result.value, color=figures.VERMILION, linestyle="--", label=f"mean {result.value:.3f} nat")
     axes.set(xlabel="rows, worst first (percent)", ylabel="contribution (nat)")
     axes.legend(loc="lower right")
-    alt = f"Sorted contributions of {result.n} rows, from {values[0]:.2f} to {values[-1]:.2f} nat, mean {result.value:.3f}."
+    ends = f"from {values[0]:.2f} to {values[-1]:.2f} nat"
+    alt = f"Sorted contributions of {result.n} rows, {ends}, mean {result.value:.3f}."
     return figures.show(fig, alt=alt, name="contributions")
 
 
@@ -127,7 +137,10 @@ def _lines(result: Agreement, rates: Mapping[str, Rate]) -> list[tuple[str, str]
     """The numbers of a report, as label and text."""
     proof = "proven global" if result.certified else f"not proven: up to {result.bound:.4f} nat is possible"
     lines = [
-        ("Posterior agreement", f"{result.value:.6f} nat of {math.log(result.k):.6f}{_interval_text(result)}"),
+        (
+            "Posterior agreement",
+            f"{result.value:.6f} nat of {math.log(result.k):.6f}{_interval_text(result)}",
+        ),
         ("Relative agreement", _or_reason(result.relative, result.reasons.get("relative"))),
         ("Status", f"{result.status} ({proof})"),
         ("beta", f"{result.beta:.6g} per logit"),
@@ -181,9 +194,7 @@ def _relative(result: Agreement) -> tuple[float, float | None, float | None]:
     return result.relative, None if low is None else low / log_k, None if high is None else high / log_k
 
 
-def _band(
-    axes: Any, x: Sequence[float], rows: Sequence[tuple[Any, Any, Any]], series: int, label: str
-) -> None:
+def _band(axes: Any, x: Sequence[float], rows: Sequence[tuple[Any, Any, Any]], series: int, label: str) -> None:
     """A line with markers and, where there are intervals, a band."""
     colour, marker, line = figures.SERIES[series]
     middle, low, high = zip(*rows, strict=True)

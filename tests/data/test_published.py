@@ -81,9 +81,7 @@ def rows(source: str) -> list[Row]:
 
 
 EVERY_ROW = [row for source in SOURCES for row in rows(source)]
-CELLS: dict[tuple[str, ...], Row] = {
-    (row["source"], row["table"], row["row"], row["column"]): row for row in EVERY_ROW
-}
+CELLS: dict[tuple[str, ...], Row] = {(row["source"], row["table"], row["row"], row["column"]): row for row in EVERY_ROW}
 
 
 def number(*cell: str) -> float:
@@ -299,9 +297,7 @@ def test_ppat_coverage_claim_is_above_its_own_table() -> None:
 
 
 def test_ppat_interval_is_about_half_as_wide() -> None:
-    ours, lure = (
-        number("ppat", "T1-main", m, "Keggdirected interval width") for m in ("PPAT lambda=1", "LURE")
-    )
+    ours, lure = (number("ppat", "T1-main", m, "Keggdirected interval width") for m in ("PPAT lambda=1", "LURE"))
     assert round(100 * (1 - ours / lure)) == 47
 
 

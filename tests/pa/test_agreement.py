@@ -51,8 +51,8 @@ def test_worked_examples(shared, dtype, tolerance):
 @given(pairs())
 def test_equals_a_dense_grid(pair):
     result = pa.agreement(*pair)
-    dense = oracle.dense_value(*pair, points=600)
-    # the grid can only fall short, by at most its spacing: ratio 1.035, curvature of order log k
+    dense = oracle.dense_value(*pair, points=300)
+    # the grid can only fall short, by its spacing: ratio 1.07, curvature of order log k
     assert dense - 1e-9 <= result.value <= dense + 5e-3
     assert result.value <= result.bound + 1e-12
 
@@ -116,7 +116,10 @@ def test_scale_law(noisy, scale, dtype):
 
 @pytest.mark.parametrize(
     ("classes", "rate", "scale", "value", "beta"),
-    [(1000, 0.01, 1.0, 6.7826861968408, 12.1975350157011), (10, 0.5, 1.0, 0.510825623765991, 3.04452243772342)],
+    [
+        (1000, 0.01, 1.0, 6.7826861968408, 12.1975350157011),
+        (10, 0.5, 1.0, 0.510825623765991, 3.04452243772342),
+    ],
 )
 def test_closed_form_for_votes(classes, rate, scale, value, beta):
     """One-hot logits: capacity of the k-ary symmetric channel, every other class hit equally often."""
@@ -153,27 +156,33 @@ def test_two_local_maxima_and_the_global_one(bimodal):
     assert result.certified
 
 
-def test_three_scales_give_three_maxima():
-    """Rows whose maxima lie decades apart: every one is found, and the highest is the score."""
+def test_three_local_maxima():
+    """Rows whose scales lie decades apart; found by random search, its maxima lie at 0.12, 13.6 and 45."""
+    logits = np.array([[50.0, 0.0, -10.0], [4.2, 3.3, -4.2], [0.02, 0.07, 0.08]])
+    shifted = np.array([[330.0, 20.0, 70.0], [1.2, -1.5, 0.9], [0.04, 0.07, -0.08]])
+    result = pa.agreement(logits, shifted)
+    assert [beta for beta, _ in result.local_maxima] == pytest.approx([0.1219, 13.63, 45.38], rel=1e-3)
+    assert result.beta == result.local_maxima[1][0]
+    assert result.value == pytest.approx(oracle.dense_value(logits, shifted), abs=1e-4)
+
+
+def test_scales_decades_apart():
+    """The maximum of one row may lie where all others are flat; a dense grid over nine decades finds no more."""
     rng = np.random.default_rng(5)
-    found = 0
-    for _ in range(200):
+    for _ in range(40):
         scales = np.array([[300.0], [3.0], [0.05]])
         logits = rng.normal(size=(3, 3)) * scales
         shifted = rng.normal(size=(3, 3)) * scales
-        result = pa.agreement(logits, shifted)
-        assert result.value >= oracle.dense_value(logits, shifted, points=300) - 1e-9
-        found = max(found, len(result.local_maxima))
-    assert found >= 3
+        assert pa.agreement(logits, shifted).value >= oracle.dense_value(logits, shifted, points=300) - 1e-9
 
 
 def test_an_almost_equal_maximum_is_not_missed(bimodal):
     """Weights of rows tuned until both maxima agree to 1e-3: the higher one wins on either side."""
     logits, shifted = bimodal
-    for copies in range(1, 30):
+    for copies in range(1, 30, 3):
         rows = [0] * 10 + [1] * copies
         result = pa.agreement(logits[rows], shifted[rows])
-        assert result.value >= oracle.dense_value(logits[rows], shifted[rows], points=800) - 1e-9
+        assert result.value >= oracle.dense_value(logits[rows], shifted[rows], points=400) - 1e-9
 
 
 def test_confident_flips_do_not_overflow():

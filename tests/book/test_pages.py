@@ -1,0 +1,54 @@
+"""The extension that adds links to a page and takes outside scripts from it."""
+
+from types import SimpleNamespace
+
+import pages as extension
+import pytest
+from sphinx.errors import ExtensionError
+
+PLACE = "https://github.com/someone/yardsticks"
+
+
+def test_thebe_is_dropped_by_file_name_and_by_body() -> None:
+    kept = SimpleNamespace(filename="_static/doctools.js", attributes={})
+    named = SimpleNamespace(filename="_static/sphinx-thebe.js", attributes={})
+    inline = SimpleNamespace(filename=None, attributes={"body": "const THEBE_JS_URL = 'x'"})
+    assert extension.without_thebe([kept, named, inline, "plain.css", "sphinx-thebe.css"]) == [
+        kept,
+        "plain.css",
+    ]
+
+
+def test_launch_links_follow_from_the_address() -> None:
+    assert dict(extension.launch_links(PLACE + "/", "notebooks/pa.ipynb")) == {
+        "Binder": "https://mybinder.org/v2/git/https%3A%2F%2Fgithub.com%2Fsomeone%2Fyardsticks/HEAD"
+        "?urlpath=lab%2Ftree%2Fnotebooks%2Fpa.ipynb",
+        "Colab": "https://colab.research.google.com/github/someone/yardsticks/blob/main/notebooks/pa.ipynb",
+        "Source": "https://github.com/someone/yardsticks/blob/main/notebooks/pa.ipynb",
+    }
+
+
+def test_colab_is_offered_for_its_own_host_only() -> None:
+    links = dict(extension.launch_links("https://git.example.org/someone/yardsticks", "notebooks/pa.ipynb"))
+    assert set(links) == {"Binder", "Source"}
+
+
+@pytest.mark.parametrize("address", ["", PLACE, "https://git.example.org/someone/yardsticks/"])
+def test_a_usable_address_is_accepted(address: str) -> None:
+    extension.check_address(None, SimpleNamespace(yardsticks_address=address))
+
+
+@pytest.mark.parametrize("address", ["github.com/a/b", "http://github.com/a/b", "https://github.com/a"])
+def test_another_address_is_refused(address: str) -> None:
+    with pytest.raises(ExtensionError, match=r"yardsticks_address .* must be empty or a repository's address"):
+        extension.check_address(None, SimpleNamespace(yardsticks_address=address))
+
+
+def test_a_chapter_without_address_offers_downloads_only() -> None:
+    line = extension.link_line([("student version", "../student/pa.ipynb")], [])
+    assert line == ('<p class="ys-links">Download: <a href="../student/pa.ipynb" download>student version</a></p>')
+
+
+def test_a_chapter_with_address_offers_both() -> None:
+    line = extension.link_line([("results", "r.json")], [("Binder", "https://example.org/?a=1&b=2")])
+    assert ' · Open: <a href="https://example.org/?a=1&amp;b=2">Binder</a></p>' in line

@@ -1,0 +1,89 @@
+"""The extensions together, in a small Sphinx project: what builds, and what stops a build."""
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).resolve().parents[2]
+CONF = f"""
+import sys
+sys.path.insert(0, {str(ROOT / "book" / "_ext")!r})
+extensions = ["myst_nb", "sphinx_design", "executed", "measured", "joined", "pages"]
+nb_execution_mode = "off"
+html_theme = "alabaster"
+"""
+INDEX = """# Book
+
+```{{toctree}}
+notebooks/demo
+```
+
+Score {{result}}`demo:score:.2f`, slope {{result}}`demo:slope`, a {{term}}`Pair`. {more}
+
+## Terms
+
+```{{joined-glossary}} glossary
+```
+
+```{{joined-errata}} errata
+```
+"""
+ERRATUM = "- {id: not-so, source: a *paper*, claim: it is, holds: 'it is **not**', test: 't.py::test_not_so'}\n"
+
+
+@pytest.fixture
+def project(tmp_path: Path, run: Path) -> Path:
+    """A book of two pages whose chapter has an executed copy and results."""
+    source = tmp_path / "source"
+    for folder in ("notebooks", "errata", "glossary"):
+        (source / folder).mkdir(parents=True)
+    (source / "conf.py").write_text(CONF, encoding="utf-8")
+    (source / "index.md").write_text(INDEX.format(more=""), encoding="utf-8")
+    stripped = '{"cells": [{"cell_type": "markdown", "id": "a", "metadata": {}, "source": "# A chapter"}],'
+    stripped += '"metadata": {}, "nbformat": 4, "nbformat_minor": 5}'
+    (source / "notebooks" / "demo.ipynb").write_text(stripped, encoding="utf-8")
+    (source / "errata" / "demo.yml").write_text(ERRATUM, encoding="utf-8")
+    (source / "glossary" / "common.yml").write_text("pair: two of a kind\n", encoding="utf-8")
+    return source
+
+
+def sphinx(project: Path, run: Path, *options: str) -> subprocess.CompletedProcess[str]:
+    """Build the project strictly, with the executed copies in `run`."""
+    command = [sys.executable, "-m", "sphinx", "-q", "-W", "-n", "--keep-going", *options, ".", "out"]
+    environment = os.environ | {"YARDSTICKS_EXECUTED": str(run)}
+    return subprocess.run(command, cwd=project, env=environment, capture_output=True, text=True, check=False)
+
+
+def test_a_sound_book_builds(project: Path, run: Path) -> None:
+    done = sphinx(project, run, "-D", "yardsticks_address=https://github.com/someone/yardsticks")
+    assert done.returncode == 0, done.stderr
+    index = (project / "out" / "index.html").read_text(encoding="utf-8")
+    assert '<span class="ys-result">2.12</span>' in index
+    assert '<abbr title="one point only">—</abbr>' in index
+    assert 'href="#term-pair"' in index
+    assert 'id="erratum-not-so"' in index and "it is <strong>not</strong>" in index and "A chapter" in index
+    chapter = (project / "out" / "notebooks" / "demo.html").read_text(encoding="utf-8")
+    assert "42" in chapter, "the page shows the executed copy, not the stripped source"
+    assert "<details" in chapter and "Show a solution" in chapter
+    assert 'href="../student/demo.ipynb"' in chapter and 'href="../results/demo.result.json"' in chapter
+    assert "mybinder.org" in chapter and "colab.research" in chapter
+
+
+def test_unknown_numbers_stop_the_build_and_all_are_named(project: Path, run: Path) -> None:
+    more = "{result}`demo:bogus:.1f` and {result}`nobody:score`"
+    (project / "index.md").write_text(INDEX.format(more=more), encoding="utf-8")
+    done = sphinx(project, run)
+    assert done.returncode == 1
+    assert "index.md" in done.stderr
+    assert "chapter 'demo' has no metric 'bogus'" in done.stderr
+    assert "no results of a chapter 'nobody'" in done.stderr
+
+
+def test_a_page_without_executed_copy_stops_the_build(project: Path, run: Path) -> None:
+    (run / "demo.ipynb").unlink()
+    done = sphinx(project, run)
+    assert done.returncode != 0
+    assert "notebooks/demo: no executed copy demo.ipynb" in done.stderr
