@@ -14,7 +14,7 @@ from typing import Any
 
 from . import records
 from .errors import InputError
-from .uncertainty import Interval
+from .uncertainty import Interval, Rate
 
 #: The environment variable in which a batch run says where a chapter's result belongs.
 DESTINATION = "YARDSTICKS_RESULT"
@@ -74,6 +74,11 @@ class Metric:
     unit: str
     interval: Interval | None = None
     reason: str | None = None
+
+    @classmethod
+    def of(cls, rate: Rate) -> Metric:
+        """A proportion with its interval."""
+        return cls(rate.rate, "ratio", rate.interval, rate.reason)
 
     def to_dict(self) -> dict[str, Any]:
         """As it stands in a result file: infinity is "inf"."""
@@ -164,6 +169,11 @@ def conclude(
         with records.atomic(destination) as temporary:
             temporary.write_text(json.dumps(result.to_dict(), indent=2, allow_nan=False) + "\n", encoding="utf-8")
     return result
+
+
+def in_batch() -> bool:
+    """Whether this run makes a page: nobody watches, and progress bars would be printed into it."""
+    return DESTINATION in os.environ
 
 
 def check(content: Any, *, where: str) -> None:

@@ -8,6 +8,7 @@ from torch import nn
 from torch.nn.functional import cross_entropy
 from tqdm.auto import tqdm
 
+from .. import results
 from ..errors import InputError
 
 
@@ -25,7 +26,6 @@ def fit(
     learning_rate: float = 1e-3,
     batch: int = 64,
     seed: int = 0,
-    progress: bool = True,
 ) -> nn.Module:
     """Train a classifier with Adam and cross-entropy; the order of the batches follows from `seed`.
 
@@ -38,7 +38,7 @@ def fit(
     x, y = torch.from_numpy(images).to(device), torch.from_numpy(labels).to(device)
     optimiser = torch.optim.Adam(model.parameters(), lr=learning_rate)
     generator = torch.Generator().manual_seed(seed)
-    for _ in tqdm(range(epochs), desc="training", unit="epoch", leave=False, disable=not progress):
+    for _ in tqdm(range(epochs), desc="training", unit="epoch", leave=False, disable=results.in_batch()):
         for rows in torch.randperm(len(x), generator=generator).split(batch):
             optimiser.zero_grad()
             cross_entropy(model(x[rows]), y[rows]).backward()

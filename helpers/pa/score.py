@@ -29,7 +29,7 @@ FEW_ROWS = 10
 REPLICATES = 1000
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, repr=False)
 class Agreement:
     """Posterior agreement of two sets of logits; see `agreement`.
 
@@ -74,13 +74,22 @@ class Agreement:
     bound: float
     local_maxima: tuple[tuple[float, float], ...]
     searched: tuple[float, float]
-    per_row: np.ndarray = field(repr=False)
+    per_row: np.ndarray
     flips: Rate
     flip_rate_only: float
     interval: Interval | None
     n: int
     k: int
     reasons: Mapping[str, str] = field(default_factory=dict)
+
+    def __repr__(self) -> str:
+        """The headline; `to_dict` has everything."""
+        interval = "" if self.interval is None else " [{:.4f}, {:.4f}]".format(*self.interval)
+        proof = "proven global" if self.certified else f"not proven, at most {self.bound:.4f}"
+        return (
+            f"Agreement(value={self.value:.4f} nat{interval} of {math.log(self.k):.4f}, beta={self.beta:.4g}, "
+            f"{self.status}, {proof}, {self.flips.count} of {self.n} rows flip)"
+        )
 
     @property
     def certified(self) -> bool:

@@ -10,6 +10,7 @@ from typing import Any
 import numpy as np
 
 from .. import figures
+from ..errors import InputError
 from ..figures import Figure
 from ..uncertainty import Rate
 from .record import Logits
@@ -46,29 +47,37 @@ def kernel_curve(logits: Any, shifted: Any, result: Agreement, *, inputs: str = 
     return figures.show(fig, alt=alt, name="kernel")
 
 
-def by_strength(
-    results: Mapping[str, Mapping[float, Agreement]], accuracy: Mapping[str, Mapping[float, Rate]]
-) -> Figure:
-    """Relative agreement and accuracy against the strength of each shift, one panel per shift."""
-    fig, panels = figures.subplots(1, len(results), figsize=(3.1 * len(results), 3.4), sharey=True, squeeze=False)
-    for axes, (name, levels) in zip(panels[0], results.items(), strict=True):
-        strengths = list(levels)
-        rates = accuracy[name]
-        _band(axes, strengths, [_relative(levels[s]) for s in strengths], 0, "agreement / log k")
-        rate_rows = [(rates[s].rate, *(rates[s].interval or (None, None))) for s in strengths]
-        _band(axes, strengths, rate_rows, 1, "accuracy")
-        axes.set(xlabel=f"{name} {UNITS.get(name, '')}".strip(), ylim=(-0.02, 1.04))
-    panels[0][0].set_ylabel("share")
-    panels[0][0].legend(loc="lower left")
-    ends = "; ".join(
-        f"under {name} agreement goes from {_relative(at[min(at)])[0]:.2f} to {_relative(at[max(at)])[0]:.2f}"
-        for name, at in results.items()
-    )
-    return figures.show(
-        fig,
-        alt=f"Relative agreement and accuracy against the strength of each shift: {ends}.",
-        name="strength",
-    )
+def by_strength(results: Mapping[str, Agreement], accuracy: Mapping[str, Rate]) -> Figure:
+    """Relative agreement and accuracy against the strength of each shift, one panel per shift.
+
+    Both are keyed by shift and strength, like "noise 0.2", as `measure.shifts` names them.
+    """
+    panels: dict[str, list[tuple[float, str]]] = {}
+    for name in results:
+        shift, strength = _shift_and_strength(name)
+        panels.setdefault(shift, []).append((strength, name))
+    fig, all_axes = figures.subplots(1, len(panels), figsize=(3.1 * len(panels), 3.4), sharey=True, squeeze=False)
+    said = []
+    for axes, (shift, entries) in zip(all_axes[0], panels.items(), strict=True):
+        strengths, names = zip(*sorted(entries), strict=True)
+        agreements = [_relative(results[name]) for name in names]
+        rates = [(accuracy[name].rate, *(accuracy[name].interval or (None, None))) for name in names]
+        _band(axes, strengths, agreements, 0, "agreement / log k")
+        _band(axes, strengths, rates, 1, "accuracy")
+        axes.set(xlabel=f"{shift} {UNITS.get(shift, '')}".strip(), ylim=(-0.02, 1.04))
+        said.append(f"under {shift} agreement goes from {agreements[0][0]:.2f} to {agreements[-1][0]:.2f}")
+    all_axes[0][0].set_ylabel("share")
+    all_axes[0][0].legend(loc="lower left")
+    alt = f"Relative agreement and accuracy against the strength of each shift: {'; '.join(said)}."
+    return figures.show(fig, alt=alt, name="strength")
+
+
+def _shift_and_strength(name: str) -> tuple[str, float]:
+    shift, _, strength = name.rpartition(" ")
+    try:
+        return shift, float(strength)
+    except ValueError as error:
+        raise InputError(f"results has {name!r}: name each shift with its strength, like 'noise 0.2'") from error
 
 
 #: What the strengths of the natural shifts are counted in.
