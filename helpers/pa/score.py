@@ -87,8 +87,8 @@ class Agreement:
         interval = "" if self.interval is None else " [{:.4f}, {:.4f}]".format(*self.interval)
         proof = "proven global" if self.certified else f"not proven, at most {self.bound:.4f}"
         return (
-            f"Agreement(value={self.value:.4f} nat{interval} of {math.log(self.k):.4f}, beta={self.beta:.4g}, "
-            f"{self.status}, {proof}, {self.flips.count} of {self.n} rows flip)"
+            f"Agreement(value={self.value:.4f} nat{interval} of {math.log(self.k):.4f}, {proof},\n"
+            f"          beta={self.beta:.4g}, {self.status}, {self.flips.count} of {self.n} rows flip)"
         )
 
     @property

@@ -288,11 +288,7 @@ def _newton(evaluate: Evaluate, brackets: Sequence[Bracket], *, tolerance: float
     Ends when a step is shorter than `tolerance` and takes it: the error left is of its square in log beta and
     of its cube in the value.
     """
-    low, at, high = (
-        (np.array(column) for column in zip(*((b.low, b.start, b.high) for b in brackets), strict=True))
-        if brackets
-        else np.empty((3, 0))
-    )
+    low, at, high = np.array([(b.low, b.start, b.high) for b in brackets]).reshape(-1, 3).T
     value = np.full(len(at), -np.inf)
     active = np.ones(len(at), dtype=bool)
     for _ in range(60):
