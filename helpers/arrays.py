@@ -9,6 +9,7 @@ from __future__ import annotations
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from numbers import Integral
 from typing import Any, TypeVar
 
 import array_api_compat
@@ -19,9 +20,40 @@ from .errors import InputError
 T = TypeVar("T")
 
 
-def as_array(value: Any) -> Any:
-    """`value` itself if it is a NumPy array or a torch tensor, else a NumPy array of it."""
-    return value if array_api_compat.is_array_api_obj(value) else np.asarray(value)
+def as_array(value: Any, name: str) -> Any:
+    """`value` itself if it is a NumPy array or a torch tensor, else a NumPy array of it.
+
+    Raises
+    ------
+    InputError
+        Nothing that an array can be made of, such as rows of unequal length; or a masked array.
+    """
+    if isinstance(value, np.ma.MaskedArray):
+        raise InputError(f"{name} is a masked array: fill the masked values, or leave their rows out")
+    if array_api_compat.is_array_api_obj(value):
+        return value
+    try:
+        return np.asarray(value)
+    except (ValueError, TypeError) as error:
+        raise InputError(f"{name} is no array: {error}") from error
+
+
+def whole_number(value: Any, name: str, *, least: int) -> int:
+    """A whole number of at least `least`, or an InputError that names the argument."""
+    if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
+        raise InputError(f"{name} is {value!r}: give a whole number of at least {least}")
+    return int(value)
+
+
+def real_vector(values: Any, name: str) -> np.ndarray:
+    """Finite real numbers in one row, float64, or an InputError that names the argument and the place."""
+    array = to_numpy(detached(as_array(values, name)))
+    if array.ndim != 1 or not array.size or array.dtype.kind not in "fiu":
+        raise InputError(f"{name} has shape {array.shape} and type {array.dtype}: give a list of numbers")
+    bad = np.flatnonzero(~np.isfinite(array))
+    if bad.size:
+        raise InputError(f"{name}[{bad[0]}] is {array[bad[0]]}: give finite numbers")
+    return array.astype(np.float64)
 
 
 def namespace(first: Any, second: Any, *, names: tuple[str, str]) -> Any:
@@ -45,7 +77,9 @@ def namespace(first: Any, second: Any, *, names: tuple[str, str]) -> Any:
 def to_numpy(array: Any) -> np.ndarray:
     """The array as NumPy, from whatever device it lies on."""
     if array_api_compat.is_torch_array(array):
-        return np.asarray(array.detach().cpu())
+        array = array.detach().cpu()
+        # NumPy has no float narrower than half precision, nor bfloat16
+        return np.asarray(array.float() if array.dtype.is_floating_point and array.dtype.itemsize <= 2 else array)
     return np.asarray(array)
 
 
@@ -77,21 +111,20 @@ def check_matrix(value: Any, name: str, *, layout: str) -> Any:
     InputError
         Another number of dimensions, an empty array, or complex, boolean or object values.
     """
-    array = detached(as_array(value))
+    array = detached(as_array(value, name))
     if array.ndim != 2 or 0 in array.shape:
         raise InputError(f"{name} has shape {tuple(array.shape)}: give {layout}")
-    integers = not array_api_compat.is_torch_array(array) and np.issubdtype(array.dtype, np.integer)
-    if not (_is_floating(array) or integers):
+    if not (_is_floating(array) or _is_integer(array)):
         raise InputError(f"{name} has type {array.dtype}: give real numbers")
     return array
 
 
 def check_labels(values: Any, *, n: int, k: int, name: str = "labels") -> np.ndarray:
     """Class labels as NumPy: n whole numbers from 0 to k - 1, or an InputError that says which is not."""
-    array = to_numpy(as_array(values))
+    array = to_numpy(as_array(values, name))
     if array.shape != (n,):
         raise InputError(f"{name} has shape {array.shape}: give {n} class numbers, shape ({n},)")
-    if not np.issubdtype(array.dtype, np.integer):
+    if array.dtype.kind not in "iu":
         raise InputError(f"{name} has type {array.dtype}: give class numbers as integers")
     bad = np.flatnonzero((array < 0) | (array >= k))
     if bad.size:
@@ -103,6 +136,12 @@ def _is_floating(array: Any) -> bool:
     if array_api_compat.is_torch_array(array):
         return bool(array.dtype.is_floating_point)
     return bool(np.issubdtype(array.dtype, np.floating))
+
+
+def _is_integer(array: Any) -> bool:
+    if array_api_compat.is_torch_array(array):
+        return not (array.dtype.is_floating_point or array.dtype.is_complex or str(array.dtype) == "torch.bool")
+    return array.dtype.kind in "iu"
 
 
 def thread_count(array: Any) -> int:

@@ -114,7 +114,7 @@ def load(path: str | Path, schema: Schema) -> tuple[dict[str, np.ndarray], dict[
     FileNotFoundError
         There is no such file.
     """
-    content = _read(Path(path))
+    content = read_npz(Path(path))
     manifest = _manifest(path, content.pop(MANIFEST, None))
     if manifest.get("schema") != schema.name:
         raise InputError(f"{path}: this is a {manifest.get('schema')!r} record, a {schema.name!r} record is needed")
@@ -127,21 +127,26 @@ def load(path: str | Path, schema: Schema) -> tuple[dict[str, np.ndarray], dict[
     return content, manifest
 
 
-def _read(path: Path) -> dict[str, np.ndarray]:
+def read_npz(path: Path) -> dict[str, np.ndarray]:
+    """All arrays of a .npz file by name; nothing is ever unpickled.
+
+    Raises
+    ------
+    InputError
+        No .npz file, a truncated or damaged one, or Python objects in it.
+    """
     try:
-        with np.load(path, allow_pickle=False) as archive:
+        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
             if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise InputError(f"{path}: a single array, not a record (.npz)")
+                raise InputError(f"{path}: a single array, not an archive of arrays (.npz)")
             return {name: archive[name] for name in archive.files}
-    except FileNotFoundError:
+    except (FileNotFoundError, InputError):
         raise
     except ValueError as error:
-        if isinstance(error, InputError):
-            raise
         if "pickle" in str(error) or "Object arrays" in str(error):
             raise InputError(f"{path}: holds Python objects, which are never loaded: save plain arrays") from error
-        raise InputError(f"{path}: not a readable record ({error})") from error
-    except (zipfile.BadZipFile, zlib.error, EOFError, KeyError, OSError) as error:
+        raise InputError(f"{path}: not a readable archive of arrays ({error})") from error
+    except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, KeyError, OSError) as error:
         raise InputError(f"{path}: truncated or damaged ({error}): copy or measure it again") from error
 
 

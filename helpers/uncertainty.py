@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
+from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -46,8 +47,8 @@ class Rate:
 
 def check_confidence(confidence: float) -> float:
     """Refuse a confidence level outside (0, 1)."""
-    if not 0.0 < confidence < 1.0:
-        raise InputError(f"confidence is {confidence}: give a level between 0 and 1, such as 0.95")
+    if not (isinstance(confidence, Real) and 0.0 < confidence < 1.0):
+        raise InputError(f"confidence is {confidence!r}: give a level between 0 and 1, such as 0.95")
     return confidence
 
 
@@ -95,12 +96,13 @@ def clopper_pearson(count: int, n: int, *, confidence: float = 0.95) -> Interval
     return low, high
 
 
-def bootstrap_weights(n: int, replicates: int, rng: np.random.Generator, *, batch: int = 64) -> Iterator[np.ndarray]:
+def bootstrap_weights(n: int, replicates: int, rng: np.random.Generator) -> Iterator[np.ndarray]:
     """How often each of n rows is drawn in each bootstrap replicate, a few replicates at a time.
 
-    Yields arrays of shape (up to `batch`, n) whose rows sum to n, so that a whole batch of replicate means is one
-    matrix product: ``weights @ values / n``.
+    Yields arrays of shape (some, n) whose rows sum to n, so that a whole batch of replicate means is one matrix
+    product, ``weights @ values / n``. A batch has at most 64 replicates and about four million numbers.
     """
+    batch = max(1, min(64, 4_000_000 // n))
     for start in range(0, replicates, batch):
         size = min(batch, replicates - start)
         draws = rng.integers(n, size=(size, n))

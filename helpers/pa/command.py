@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import argparse
 import json
-import zipfile
 from pathlib import Path
 
 import numpy as np
 
 from ..errors import InputError
-from ..records import atomic
+from ..records import atomic, read_npz
 from .score import INPUTS, Agreement, agreement, failure_rate
 
 SUMMARY = "posterior agreement of a model's outputs before and after a shift"
@@ -76,25 +75,22 @@ def read(path: Path) -> np.ndarray:
     """
     if path.suffix == ".csv":
         return _read_csv(path)
-    if path.suffix not in (".npy", ".npz"):
+    if path.suffix == ".npz":
+        content = read_npz(path)
+        if len(content) != 1:
+            raise InputError(f"{path}: holds {len(content)} arrays ({', '.join(content)}): save one array to a file")
+        return next(iter(content.values()))
+    if path.suffix != ".npy":
         raise InputError(f"{path}: arrays are read from .npy, .npz and .csv files")
     try:
-        content = np.load(path, mmap_mode="r" if path.suffix == ".npy" else None, allow_pickle=False)
-        if isinstance(content, np.ndarray):
-            return content
-        names = list(content.files)
-        if len(names) != 1:
-            raise InputError(f"{path}: holds {len(names)} arrays ({', '.join(names)}): save one array to a file")
-        return content[names[0]]
-    except (ValueError, EOFError, zipfile.BadZipFile) as error:
-        if isinstance(error, InputError):
-            raise
+        return np.load(path, mmap_mode="r", allow_pickle=False)
+    except (ValueError, EOFError) as error:
         raise InputError(f"{path}: not a readable array ({error})") from error
 
 
 def _read_csv(path: Path) -> np.ndarray:
     rows: list[list[float]] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8").splitlines(), start=1):
+    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), start=1):
         if not line.strip():
             continue
         try:

@@ -28,6 +28,8 @@ TILE_BYTES = 1 << 19
 DEVICE_TILE = 1 << 24
 #: Below this many array elements everything is done in float64: it costs nothing and is exact.
 SMALL = 1_000_000
+#: Sums over more classes than this lose too many digits in float32.
+MOST_CLASSES = 200_000
 
 G, H, DG, DH, D2G, D2H = range(6)
 
@@ -62,7 +64,13 @@ class Pair:
     def working_dtype(self) -> Any:
         """float64, unless the data are large and hold no more than float32."""
         narrow = arrays.is_narrow(self.first) and arrays.is_narrow(self.second)
-        return self.xp.float32 if narrow and not self.wide and self.n * self.k > SMALL else self.xp.float64
+        single = narrow and not self.wide and self.n * self.k > SMALL and self.k <= MOST_CLASSES
+        return self.xp.float32 if single else self.xp.float64
+
+    @property
+    def rounding(self) -> float:
+        """Relative error of a mean moment in the working precision."""
+        return 1e-7 if self.working_dtype == self.xp.float32 else 1e-13
 
     def tile_rows(self, dtype: Any) -> int:
         """Rows of one tile, such that all threads together hold at most `chunk` rows of both arrays."""
@@ -110,9 +118,12 @@ class Tile:
     def _shift(self, block: Any, out: Any) -> None:
         xp = self.xp
         block = xp.astype(block, self.dtype, copy=False)
+        top = xp.max(block, axis=1, keepdims=True)
         if self.pair.log:
-            block = xp.log(block)
-        xp.subtract(block, xp.max(block, axis=1, keepdims=True), out=out)
+            # the quotient keeps apart what the logarithms of two neighbouring probabilities would make equal
+            xp.log(xp.divide(block, top, out=out), out=out)
+        else:
+            xp.subtract(block, top, out=out)
 
     def profile(self) -> tuple[Any, ...]:
         """The columns that `profile` gathers, in its order."""
@@ -125,7 +136,7 @@ class Tile:
             xp.sum(xp.astype(top_a, xp.int32), axis=1),
             xp.sum(xp.astype(top_b, xp.int32), axis=1),
             xp.sum(xp.astype(both, xp.int32), axis=1),
-            xp.max(xp.where(both, lowest, s), axis=1),
+            xp.max(xp.where(s == -self.gap[:, None], lowest, s), axis=1),
             xp.max(xp.where(top_a, lowest, a), axis=1),
             xp.min(a, axis=1),
             xp.min(b, axis=1),
@@ -173,7 +184,7 @@ class Tile:
         xp = self.xp
         xp.multiply(self.weight_a, self.weight_b, out=self.weight_s)
         log, mean, variance = self._cumulants(self.weight_s, self.s)
-        far = beta * self.gap > (25.0 if self.single else 200.0)
+        far = beta * self.gap > (12.0 if self.single else 150.0)
         if bool(xp.any(far)):
             gap = self.gap[far]
             s = self.s[far, :] + gap[:, None]
@@ -310,7 +321,7 @@ class Profile:
     gap: np.ndarray  # max F + max F' - max S >= 0; 0 where the two argmax sets meet
     limit: np.ndarray  # f as beta grows without bound; -inf where the argmax sets are disjoint
     tied: np.ndarray  # log(|A| |A'|), 0 where both maxima are unique
-    step: np.ndarray  # distance from max S to the next value of S, where gap = 0 and there are ties; else huge
+    step: np.ndarray  # distance from max S to the next lower value of S, huge where there is none
     shared: np.ndarray  # |A n A'|
     span: np.ndarray  # range of F plus range of F'
     margin: np.ndarray  # top logit of F minus the second
@@ -319,6 +330,12 @@ class Profile:
     def replaced(self, where: np.ndarray, other: Profile) -> Profile:
         """The profile with the rows `where` taken from another one."""
         return Profile(**{f.name: np.where(where, getattr(other, f.name), getattr(self, f.name)) for f in fields(self)})
+
+    @property
+    def finest(self) -> float:
+        """The smallest difference between logits that decides how a row ends as beta grows."""
+        differences = np.concatenate([self.gap, self.step, self.margin])
+        return float(np.min(differences[differences > 0], initial=np.inf))
 
     @property
     def too_wide_for_float32(self) -> bool:
@@ -342,15 +359,16 @@ def profile(pair: Pair) -> Profile:
     )
     meet = gap == 0
     tied = np.log(size_a) + np.log(size_b)
-    with np.errstate(divide="ignore"):
+    with np.errstate(divide="ignore", over="ignore"):
         limit = np.where(meet, np.log(shared) - tied, -np.inf)
+        span = -low_a - low_b
     return Profile(
         gap=gap,
         limit=limit,
         tied=tied,
-        step=np.minimum(np.where(meet & (tied > 0), -second_s, np.inf), np.finfo(np.float64).max),
+        step=np.minimum(-gap - second_s, np.finfo(np.float64).max),
         shared=shared,
-        span=-low_a - low_b,
+        span=span,
         margin=np.where(size_a > 1, 0.0, -second_a),
         constant=(low_a == 0) | (low_b == 0),
     )

@@ -53,7 +53,7 @@ class Agreement:
     local_maxima : tuple of (float, float)
         Each local maximum found, as (beta, agreement in nats at that beta), by ascending beta.
     searched : tuple of float
-        The range of beta that was searched for local maxima.
+        The range of beta that was searched; outside it none can do better.
     per_row : numpy.ndarray
         Shape (n,): each row's contribution in nats; their mean is `value`. The lowest rows do the most damage.
     flips : Rate
@@ -190,16 +190,19 @@ def agreement(
     >>> round(result.value, 6), round(result.beta, 6), result.status
     (0.368064, 2.887271, 'interior')
     """
+    arrays.whole_number(seed, "seed", least=0)
+    if confidence is not None:
+        uncertainty.check_confidence(confidence)
     pair = _pair(logits, shifted, inputs=inputs, chunk=chunk)
-    rows = numerics.profile(pair)
+    rows = _profile(pair)
     pair = replace(pair, wide=rows.too_wide_for_float32)
     maximum, seen = _maximise(pair, rows)
     if confidence is None:
         return _result(rows, pair.k, maximum, seen, None, "no confidence was asked for")
-    uncertainty.check_confidence(confidence)
     if maximum.status == "flat":
         return _result(rows, pair.k, maximum, seen, None, "the kernel is flat: resampling rows changes nothing")
-    return _result(rows, pair.k, maximum, seen, _interval(pair, rows, maximum, confidence, seed))
+    interval = _interval(pair, rows, maximum, confidence, seed)
+    return _result(rows, pair.k, maximum, seen, interval, "every resample of the rows gives the same value")
 
 
 def kernel(logits: Any, shifted: Any, beta: Any, *, inputs: str = "logits", chunk: int | None = None) -> Any:
@@ -227,12 +230,14 @@ def kernel(logits: Any, shifted: Any, beta: Any, *, inputs: str = "logits", chun
     >>> round(kernel([[1.0, 0.0]], [[1.0, 0.0]], 0.0), 6)
     -0.693147
     """
-    betas = np.asarray(beta, dtype=np.float64)
+    betas = arrays.to_numpy(arrays.detached(arrays.as_array(beta, "beta")))
+    if betas.dtype.kind not in "fiu":
+        raise InputError(f"beta has type {betas.dtype}: give numbers")
     bad = np.flatnonzero(~(betas.ravel() >= 0))
     if bad.size:
         raise InputError(f"beta[{bad[0]}] is {betas.ravel()[bad[0]]}: an inverse temperature is at least 0")
     pair = _pair(logits, shifted, inputs=inputs, chunk=chunk)
-    rows = numerics.profile(pair)
+    rows = _profile(pair)
     values = np.full(betas.size, np.mean(rows.limit))
     finite = np.isfinite(betas.ravel())
     if finite.any():
@@ -293,7 +298,7 @@ def curve(
     cuts, which = np.unique(counts, return_inverse=True)
     place = np.empty(pair.n, dtype=int)
     place[_ordering(order, size, seed, pair.n)] = np.arange(pair.n)
-    shifted = numerics.profile(pair)
+    shifted = _profile(pair)
     clean = numerics.profile(replace(pair, second=pair.first))
     pair = replace(pair, wide=shifted.too_wide_for_float32)
     profiles = [clean.replaced(place < cut, shifted) for cut in cuts]
@@ -312,7 +317,8 @@ def _curve(mixtures: numerics.Mixtures, profiles: Sequence[Profile]) -> list[Agr
         return moments
 
     bounds = [search.Bounds.of(rows, k) for rows in profiles]
-    maxima = search.maximise_mixtures(mixtures.moments, finish, bounds)
+    rounding = mixtures.pair.rounding
+    maxima = search.maximise_mixtures(mixtures.moments, finish, bounds, rounding=rounding)
     return [
         _result(
             rows,
@@ -327,11 +333,10 @@ def _curve(mixtures: numerics.Mixtures, profiles: Sequence[Profile]) -> list[Agr
 
 
 def _check_ratios(ratios: Sequence[float]) -> np.ndarray:
-    values = np.asarray(ratios, dtype=np.float64).ravel()
+    values = arrays.real_vector(ratios, "ratios")
     bad = np.flatnonzero(~((values >= 0) & (values <= 1)))
-    if bad.size or not values.size:
-        problem = f"ratios[{bad[0]}] is {values[bad[0]]}" if bad.size else "ratios is empty"
-        raise InputError(f"{problem}: give shares of the rows, each from 0 to 1")
+    if bad.size:
+        raise InputError(f"ratios[{bad[0]}] is {values[bad[0]]}: give shares of the rows, each from 0 to 1")
     return values
 
 
@@ -341,16 +346,16 @@ def _ordering(order: str | Any, size: Any, seed: int, n: int) -> np.ndarray:
         if order not in ORDERS:
             raise InputError(f"order is {order!r}: choose one of {', '.join(ORDERS)}, or list the rows")
         if order == "random":
+            arrays.whole_number(seed, "seed", least=0)
             return np.random.default_rng(seed).permutation(n)
         if size is None:
             raise InputError(f"order={order!r} needs size: how large each row's shift is, shape ({n},)")
-        sizes = arrays.to_numpy(arrays.as_array(size)).astype(np.float64)
-        if sizes.shape != (n,):
-            raise InputError(f"size has shape {sizes.shape}: give one number per row, shape ({n},)")
-        records.refuse_not_finite(sizes, "size")
+        sizes = arrays.real_vector(size, "size")
+        if len(sizes) != n:
+            raise InputError(f"size has {len(sizes)} numbers: give one per row, {n}")
         return np.argsort(sizes if order == "smallest" else -sizes, kind="stable")
-    listed = arrays.to_numpy(arrays.as_array(order))
-    if not (np.issubdtype(listed.dtype, np.integer) and np.array_equal(np.sort(listed, axis=None), np.arange(n))):
+    listed = arrays.to_numpy(arrays.as_array(order, "order"))
+    if listed.dtype.kind not in "iu" or listed.shape != (n,) or not np.array_equal(np.sort(listed), np.arange(n)):
         raise InputError(f"order must list each of the {n} rows 0..{n - 1} once")
     return listed
 
@@ -385,7 +390,7 @@ def failure_rate(shifted: Any, reference: Any, *, confidence: float = 0.95) -> R
     """
     scores = arrays.check_matrix(shifted, "shifted", layout=LAYOUT)
     n, k = scores.shape
-    answers = arrays.as_array(reference)
+    answers = arrays.as_array(reference, "reference")
     if answers.ndim == 2:
         if tuple(answers.shape) != (n, k):
             raise InputError(f"reference has shape {tuple(answers.shape)}, shifted {(n, k)}: row i of both is one pair")
@@ -419,10 +424,10 @@ def flip_rate_capacity(rate: float, k: int) -> float:
 
 def _pair(logits: Any, shifted: Any, *, inputs: str, chunk: int | None) -> Pair:
     """Check everything that can be wrong with the two arrays, a tile at a time."""
-    if inputs not in INPUTS:
+    if not isinstance(inputs, str) or inputs not in INPUTS:
         raise InputError(f"inputs is {inputs!r}: choose one of {', '.join(INPUTS)}")
-    if chunk is not None and chunk < 1:
-        raise InputError(f"chunk is {chunk}: give a number of rows, at least 1")
+    if chunk is not None:
+        arrays.whole_number(chunk, "chunk", least=1)
     first = arrays.check_matrix(logits, "logits", layout=LAYOUT)
     second = arrays.check_matrix(shifted, "shifted", layout=LAYOUT)
     if tuple(first.shape) != tuple(second.shape):
@@ -484,6 +489,21 @@ def _refuse_no_probabilities(block: np.ndarray, start: int, name: str, sums: boo
         )
 
 
+def _profile(pair: Pair) -> Profile:
+    """Profile the rows; refuse logits whose squares would leave the range of float64."""
+    rows = numerics.profile(pair)
+    spans = rows.span[~rows.constant]
+    bad = np.flatnonzero(rows.span > 1e100)
+    if bad.size:
+        raise InputError(
+            f"logits or shifted range over {rows.span[bad[0]]:.3g} in row {bad[0]}: mask classes with -1e9 instead, or "
+            "divide both arrays by the same number, which does not change agreement"
+        )
+    if spans.size and np.max(spans) < 1e-100:
+        raise InputError("logits and shifted range over less than 1e-100: multiply both by the same number")
+    return rows
+
+
 def _maximise(pair: Pair, rows: Profile) -> tuple[search.Maximum, list[RowsAt]]:
     """The global maximum, and the rows at the betas that were evaluated in float64 on the way."""
     seen: list[RowsAt] = []
@@ -501,6 +521,7 @@ def _maximise(pair: Pair, rows: Profile) -> tuple[search.Maximum, list[RowsAt]]:
         # a proof may cost as much as the search itself on large data, and is free on small
         budget=max(24, min(400, 2_000_000_000 // size)),
         wide=size <= numerics.SMALL,
+        rounding=pair.rounding,
     )
     return maximum, seen
 
@@ -515,34 +536,43 @@ def _contributions(rows: Profile, maximum: search.Maximum, seen: Sequence[RowsAt
     return math.log(k) + nearest.moved_to(maximum.beta)
 
 
-def _interval(pair: Pair, rows: Profile, maximum: search.Maximum, confidence: float, seed: int) -> Interval:
+def _interval(pair: Pair, rows: Profile, maximum: search.Maximum, confidence: float, seed: int) -> Interval | None:
     """Bootstrap over rows; beta is optimised again in each replicate, on a grid with a parabola through its top."""
     log_k = math.log(pair.k)
-    grid = _bootstrap_grid(maximum, rows)
-    _, at = numerics.moments_and_rows(pair, grid.tolist(), pair.working_dtype)
+    _, at = numerics.moments_and_rows(pair, _bootstrap_grid(maximum, rows), pair.working_dtype)
     values = np.stack([rows_at.value for rows_at in at], axis=1)
     flipped = rows.flips.astype(np.float64)
     limit = np.where(rows.flips, 0.0, rows.limit)
-    tops = []
-    for weights in uncertainty.bootstrap_weights(pair.n, REPLICATES, np.random.default_rng(seed)):
+
+    def tops(weights: np.ndarray) -> np.ndarray:
         curve = _parabola_top(weights @ values / pair.n)
         at_infinity = np.where(weights @ flipped > 0, -np.inf, weights @ limit / pair.n)
-        tops.append(np.maximum(np.maximum(curve, at_infinity), -log_k))
-    low, high = uncertainty.percentile_interval(np.concatenate(tops) + log_k, confidence=confidence)
+        return np.maximum(np.maximum(curve, at_infinity), -log_k) + log_k
+
+    value = maximum.kernel + log_k
+    # what the grid and its parabola make of the sample itself tells their error, the same in every replicate
+    error = tops(np.ones((1, pair.n))) - value
+    draws = uncertainty.bootstrap_weights(pair.n, REPLICATES, np.random.default_rng(seed))
+    low, high = uncertainty.percentile_interval(
+        np.concatenate([tops(weights) for weights in draws]) - error, confidence=confidence
+    )
+    low, high = min(low, value), max(high, value)
     flips = int(np.sum(rows.flips))
     fewest, most = uncertainty.clopper_pearson(flips, pair.n, confidence=confidence)
     if flips < FEW_ROWS:
         low = min(low, flip_rate_capacity(most, pair.k))
     if pair.n - flips < FEW_ROWS:
         high = max(high, flip_rate_capacity(fewest, pair.k))
-    return max(0.0, low), min(log_k, high)
+    low, high = max(0.0, low), min(log_k, high)
+    return (low, high) if high - low > search.NOISE else None
 
 
-def _bootstrap_grid(maximum: search.Maximum, rows: Profile) -> np.ndarray:
-    """Betas around the optimum; where that is 0 or inf, around the scale of the logits."""
-    interior = maximum.status == "interior"
-    centre = maximum.beta if interior else 4.0 / float(np.mean(rows.span))
-    return np.geomspace(centre / 16.0, centre * 32.0, 37)
+def _bootstrap_grid(maximum: search.Maximum, rows: Profile) -> list[float]:
+    """Betas around every local maximum, four to the octave; around the scale of the logits where there is none."""
+    centres = [beta for beta, _ in maximum.local] or [4.0 / float(np.mean(rows.span))]
+    low, high = min(centres) / 16.0, max(centres) * 32.0
+    count = min(100, math.ceil(4 * math.log2(high / low)) + 1)
+    return np.geomspace(low, high, count).tolist()
 
 
 def _parabola_top(curves: np.ndarray) -> np.ndarray:

@@ -14,6 +14,7 @@ from __future__ import annotations
 import math
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
+from itertools import pairwise
 
 import numpy as np
 
@@ -56,11 +57,14 @@ class Samples:
     """Betas evaluated so far, in ascending order, with the moments at each."""
 
     evaluate: Evaluate
+    rounding: float = 1e-13  # slopes below this share of their terms are noise
     beta: np.ndarray = field(default_factory=lambda: np.empty(0))
     moments: np.ndarray = field(default_factory=lambda: np.empty(0))
 
     def add(self, betas: Sequence[float]) -> None:
-        """Evaluate new betas."""
+        """Evaluate new betas, if there are any."""
+        if not len(betas):
+            return
         fresh = self.evaluate([float(beta) for beta in betas])  # a NumPy scalar would widen float32 arrays
         moments = fresh if not self.moments.size else np.concatenate([self.moments, fresh], axis=-2)
         beta = np.concatenate([self.beta, betas])
@@ -74,13 +78,26 @@ class Samples:
 
     def of(self, mixture: int) -> Samples:
         """The samples of one of several mixtures that were evaluated together."""
-        return Samples(self.evaluate, self.beta, self.moments[mixture])
+        return Samples(self.evaluate, self.rounding, self.beta, self.moments[mixture])
 
     def brackets(self) -> list[Bracket]:
-        """Neighbouring betas between which the slope turns from positive to not positive."""
+        """Neighbouring betas between which the slope turns from rising to falling.
+
+        Where the slope is rounding (on a plateau, as when every row has reached its limit) it counts as neither.
+        """
         slope, curvature = _log_derivatives(self.beta, self.moments)
-        turns = np.flatnonzero((slope[:-1] > 0) & (slope[1:] <= 0))
-        return [Bracket.between(np.log(self.beta[i : i + 2]), slope[i : i + 2], curvature[i : i + 2]) for i in turns]
+        clear = np.flatnonzero(
+            np.abs(slope) > self.rounding * self.beta * np.sum(np.abs(self.moments[:, DG : DH + 1]), 1)
+        )
+        turns = [[i, j] for i, j in pairwise(clear) if slope[i] > 0 > slope[j]]
+        return [Bracket.between(np.log(self.beta[turn]), slope[turn], curvature[turn]) for turn in turns]
+
+    def doubtful(self) -> list[float]:
+        """Where a cell with equal slopes at both ends may hide a maximum and a minimum: its curvatures disagree."""
+        slope, curvature = _log_derivatives(self.beta, self.moments)
+        rising, bends_away = slope > 0, slope * curvature < 0
+        hides = (rising[:-1] == rising[1:]) & bends_away[:-1] & (slope[1:] * curvature[1:] > 0)
+        return [_middle(self.beta[i], self.beta[i + 1]) for i in np.flatnonzero(hides)]
 
     def cell_bounds(self) -> np.ndarray:
         """The most that the kernel can be between each two neighbouring betas."""
@@ -93,7 +110,7 @@ class Samples:
             chord = left[:, G] + (right[:, G] - left[:, G]) * turn / width
             crossing = chord - (left[:, H] + left[:, DH] * turn)
         inside = np.isfinite(crossing) & (turn > 0) & (turn < width)
-        return np.where(inside, np.maximum(ends, crossing), ends)
+        return np.where(inside, np.minimum(np.maximum(ends, crossing), 0.0), ends)
 
 
 @dataclass(frozen=True)
@@ -105,12 +122,8 @@ class Bounds:
     curvature: float  # mean of (range F + range F')^2
     limit: float  # the kernel at infinite beta, -inf where a row disagrees
     scale: float  # a typical margin, or a part of the range where margins are 0
+    highest: float  # beyond this beta every row follows its limit or its slope
     tail_rows: tuple[np.ndarray, np.ndarray, np.ndarray, np.ndarray]
-
-    @property
-    def highest(self) -> float:
-        """No larger beta is looked at: there every row has long reached its limit or its slope."""
-        return 1e12 / self.scale
 
     @property
     def floor(self) -> float:
@@ -120,12 +133,15 @@ class Bounds:
     @classmethod
     def of(cls, rows: Profile, k: int) -> Bounds:
         """Read the bounds off a profile."""
+        margin = float(np.median(rows.margin))
+        scale = margin if margin > 1e-6 * float(np.mean(rows.span)) else float(np.mean(rows.span)) / 8.0 or 1.0
         return cls(
             k=k,
             flat=bool(np.all(rows.constant)),
             curvature=float(np.mean(rows.span**2)),
             limit=float(np.mean(rows.limit)),
-            scale=float(np.median(rows.margin)) or float(np.mean(rows.span)) / 8.0,
+            scale=scale,
+            highest=max(1e3 / rows.finest, 1e3 / scale),
             tail_rows=(rows.gap, rows.step, rows.shared, rows.tied),
         )
 
@@ -152,7 +168,7 @@ class Bounds:
         """The smallest beta (to 1 %) whose tail cannot exceed `best`; inf if there is none."""
         if not self.tail(self.highest) <= best:
             return math.inf
-        low, high = math.log(1e-9 / self.scale), math.log(self.highest)
+        low, high = math.log(1e-6 / math.sqrt(self.curvature)), math.log(self.highest)
         while high - low > 0.01:
             middle = (low + high) / 2
             low, high = (low, middle) if self.tail(math.exp(middle)) <= best else (middle, high)
@@ -186,24 +202,30 @@ def _without_search(bounds: Bounds) -> Maximum | None:
     return None
 
 
-def maximise(evaluate: Evaluate, exact: Evaluate, bounds: Bounds, *, budget: int, wide: bool) -> Maximum:
+def maximise(
+    evaluate: Evaluate, exact: Evaluate, bounds: Bounds, *, budget: int, wide: bool, rounding: float = 1e-13
+) -> Maximum:
     """Find the global maximum over beta in [0, inf] and say what is proven about it.
 
-    `evaluate` may work in float32; `exact` works in float64 and has the last word. `budget` caps the number of
+    `evaluate` may work in float32 (`rounding` is then its relative error); `exact` works in float64 and has the last
+    word. `budget` caps the number of
     betas that the proof may evaluate. `wide` searches every beta at which the kernel could exceed its
     value at zero; otherwise only those at which it could be the global maximum.
     """
     decided = _without_search(bounds)
     if decided is not None:
         return decided
-    samples = Samples(evaluate)
+    samples = Samples(evaluate, rounding)
     searched = _grid(samples, bounds, wide=wide)
+    samples.add(samples.doubtful())
     _branch(samples, bounds, budget)
     local = _newton(exact, samples.brackets(), tolerance=1e-6)
     return _best(local, samples, bounds, searched)
 
 
-def maximise_mixtures(evaluate: Evaluate, finish: Finish, bounds: Sequence[Bounds]) -> list[Maximum]:
+def maximise_mixtures(
+    evaluate: Evaluate, finish: Finish, bounds: Sequence[Bounds], *, rounding: float
+) -> list[Maximum]:
     """Search several mixtures of the same rows at once: every evaluated beta serves all of them.
 
     `evaluate` returns shape (mixtures, len(betas), 6). On the grid a cubic through the slopes tells each maximum to
@@ -214,7 +236,7 @@ def maximise_mixtures(evaluate: Evaluate, finish: Finish, bounds: Sequence[Bound
     open_ones = [m for m in range(len(bounds)) if m not in decided]
     if not open_ones:
         return [decided[m] for m in range(len(bounds))]
-    samples = Samples(evaluate)
+    samples = Samples(evaluate, rounding)
     windows = [_window(bounds[m], bounds[m].floor) for m in open_ones]
     samples.add([beta for m in (open_ones[0], open_ones[-1]) for beta in bounds[m].guesses(*_hull(windows))])
     windows = [_window(bounds[m], max(bounds[m].floor, float(np.max(samples.of(m).value)))) for m in open_ones]
@@ -240,10 +262,10 @@ def maximise_mixtures(evaluate: Evaluate, finish: Finish, bounds: Sequence[Bound
 def _best(
     local: Sequence[tuple[float, float]], samples: Samples, bounds: Bounds, searched: tuple[float, float]
 ) -> Maximum:
-    """The highest of the local maxima and the two ends; of equally good ones the smallest beta."""
+    """The highest of the local maxima and the two ends; of equally good ones an end, then the smallest beta."""
     zero = -math.log(bounds.k)
-    candidates = [(zero, 0.0, "zero"), *((value, beta, "interior") for beta, value in local)]
-    candidates.append((bounds.limit, math.inf, "infinite"))
+    candidates = [(zero, 0.0, "zero"), (bounds.limit, math.inf, "infinite")]
+    candidates += [(value, beta, "interior") for beta, value in local]
     top = max(value for value, *_ in candidates)
     value, beta, status = next(candidate for candidate in candidates if candidate[0] >= top - NOISE)
     return Maximum(beta, value, status, _proven(samples, bounds, value), tuple(local), searched)
@@ -259,8 +281,8 @@ def _grid(samples: Samples, bounds: Bounds, *, wide: bool) -> tuple[float, float
     low, high = _window(bounds, max(bounds.floor, float(np.max(samples.value))))
     # below the scale of the logits there is rarely anything: left to the proof, which takes larger steps
     middle = min(max(low, 1e-3 / bounds.scale), high / 2)
-    samples.add([low, *_geometric(middle, high, GRID_RATIO**2)])
-    return middle, high
+    samples.add(sorted({low, *_geometric(middle, high, GRID_RATIO**2)}))
+    return low, high
 
 
 def _window(bounds: Bounds, best: float) -> tuple[float, float]:
@@ -268,7 +290,7 @@ def _window(bounds: Bounds, best: float) -> tuple[float, float]:
 
     Where the limit is finite the tail reaches it only at infinity, so it is left a little above.
     """
-    slack = CERTIFIED / 2 if math.isfinite(bounds.limit) else 0.0
+    slack = NEGLIGIBLE if math.isfinite(bounds.limit) else 0.0
     high = min(bounds.tail_start(best + slack), bounds.highest)
     return min(bounds.head_end(best + NEGLIGIBLE) / GRID_RATIO, high / 2), high
 

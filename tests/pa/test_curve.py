@@ -80,11 +80,11 @@ def test_flips_are_nested(noisy):
     ("ratios", "options", "message"),
     [
         ([0.5, 1.2], {}, "ratios[1] is 1.2"),
-        ([], {}, "ratios is empty"),
+        ([], {}, "ratios has shape (0,)"),
         ([float("nan")], {}, "ratios[0] is nan"),
         ([0.5], {"order": "upwards"}, "order is 'upwards'"),
         ([0.5], {"order": "smallest"}, "needs size"),
-        ([0.5], {"order": "smallest", "size": [1.0]}, "size has shape (1,)"),
+        ([0.5], {"order": "smallest", "size": [1.0]}, "size has 1 numbers"),
         ([0.5], {"order": np.zeros(400, dtype=int)}, "each of the 400 rows"),
     ],
 )

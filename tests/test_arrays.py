@@ -1,0 +1,157 @@
+"""One door for NumPy and torch: what comes in is checked, what goes out is NumPy."""
+
+import threading
+
+import numpy as np
+import pytest
+import torch
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers import arrays
+from helpers.errors import InputError
+
+LAYOUT = "rows and columns, shape (n, k)"
+
+
+def test_as_array_leaves_arrays_alone_and_converts_lists():
+    array, tensor = np.ones(2), torch.ones(2)
+    assert arrays.as_array(array) is array
+    assert arrays.as_array(tensor) is tensor
+    assert arrays.as_array([[1, 2]]).tolist() == [[1, 2]]
+
+
+def test_a_memory_map_is_not_read_into_memory(tmp_path):
+    np.save(tmp_path / "x.npy", np.ones((3, 2)))
+    mapped = np.load(tmp_path / "x.npy", mmap_mode="r")
+    assert isinstance(arrays.check_matrix(mapped, "logits", layout=LAYOUT), np.memmap)
+
+
+def test_namespace_of_equals_and_of_strangers():
+    names = ("logits", "shifted")
+    assert arrays.namespace(np.ones(1), np.ones(1), names=names).__name__.endswith("numpy")
+    assert arrays.namespace(torch.ones(1), torch.ones(1), names=names).__name__.endswith("torch")
+    with pytest.raises(InputError, match=r"logits and shifted come from different libraries \(numpy, torch\)"):
+        arrays.namespace(np.ones(1), torch.ones(1), names=names)
+    # "meta" is a device that every build of torch has
+    with pytest.raises(InputError, match="logits and shifted lie on different devices"):
+        arrays.namespace(torch.ones(1), torch.ones(1, device="meta"), names=names)
+
+
+def test_to_numpy_drops_the_gradient_tape():
+    tensor = torch.ones(2, requires_grad=True)
+    assert arrays.to_numpy(tensor).tolist() == [1.0, 1.0]
+    assert not arrays.detached(tensor).requires_grad
+    assert arrays.to_numpy([1, 2]).tolist() == [1, 2]
+    plain = np.ones(2)
+    assert arrays.detached(plain) is plain
+
+
+def test_device():
+    assert not arrays.is_on_device(np.ones(1))
+    assert not arrays.is_on_device(torch.ones(1))
+    assert arrays.is_on_device(torch.ones(1, device="meta"))
+    assert arrays.device(torch.ones(1)) == torch.device("cpu")
+
+
+@pytest.mark.parametrize(
+    ("array", "narrow"),
+    [
+        (np.ones(1, np.float16), True),
+        (np.ones(1, np.float32), True),
+        (np.ones(1, np.float64), False),
+        (np.ones(1, np.int16), False),
+        (torch.ones(1, dtype=torch.bfloat16), True),
+        (torch.ones(1, dtype=torch.float32), True),
+        (torch.ones(1, dtype=torch.float64), False),
+        (torch.ones(1, dtype=torch.int16), False),
+    ],
+)
+def test_is_narrow(array, narrow):
+    assert arrays.is_narrow(array) is narrow
+
+
+@pytest.mark.parametrize(
+    "value",
+    [
+        [[1.0, 2.0]],
+        np.ones((2, 3), np.float16),
+        np.ones((2, 3), np.uint8),
+        torch.ones(2, 3, requires_grad=True),
+        torch.ones(2, 3, dtype=torch.bfloat16),
+    ],
+)
+def test_check_matrix_takes_real_numbers(value):
+    assert arrays.check_matrix(value, "logits", layout=LAYOUT).ndim == 2
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (3.0, "logits has shape (): give rows and columns"),
+        ([1.0, 2.0], "logits has shape (2,): give rows and columns"),
+        (np.ones((1, 2, 3)), "logits has shape (1, 2, 3)"),
+        (np.ones((0, 3)), "logits has shape (0, 3)"),
+        (np.ones((3, 0)), "logits has shape (3, 0)"),
+        (np.ones((1, 2), complex), "logits has type complex128: give real numbers"),
+        (np.ones((1, 2), bool), "logits has type bool"),
+        (np.array([["a", 1.0]], object), "logits has type object"),
+        (torch.ones(1, 2, dtype=torch.int64), "logits has type torch.int64"),
+        (torch.ones(1, 2, dtype=torch.complex64), "logits has type torch.complex64"),
+    ],
+)
+def test_check_matrix_refuses(value, message):
+    with pytest.raises(InputError) as refusal:
+        arrays.check_matrix(value, "logits", layout=LAYOUT)
+    assert message in str(refusal.value)
+
+
+@pytest.mark.parametrize("labels", [[0, 2, 1], np.array([0, 2, 1], np.uint8), torch.tensor([0, 2, 1])])
+def test_check_labels_takes_whole_numbers(labels):
+    assert arrays.check_labels(labels, n=3, k=3).tolist() == [0, 2, 1]
+
+
+@pytest.mark.parametrize(
+    ("labels", "message"),
+    [
+        ([0, 1], "truth has shape (2,): give 3 class numbers, shape (3,)"),
+        ([[0], [1], [2]], "truth has shape (3, 1)"),
+        ([0.0, 1.0, 2.0], "truth has type float64: give class numbers as integers"),
+        ([True, False, True], "truth has type bool"),
+        ([0, 3, 1], "truth[1] is 3: with 3 classes a label lies in 0..2"),
+        ([0, 1, -1], "truth[2] is -1"),
+    ],
+)
+def test_check_labels_refuses(labels, message):
+    with pytest.raises(InputError) as refusal:
+        arrays.check_labels(labels, n=3, k=3, name="truth")
+    assert message in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("allowed", "threads"),
+    [("1", 1), ("2", 2), ("64", 4), ("", 4), ("0", 4), ("4,2", 4), ("-1", 4), ("many", 4)],
+)
+def test_threads_stay_within_what_is_allowed_and_there(monkeypatch, allowed, threads):
+    monkeypatch.setattr(arrays.os, "sched_getaffinity", lambda _: {0, 1, 2, 3}, raising=False)
+    monkeypatch.setenv("OMP_NUM_THREADS", allowed)
+    assert arrays.thread_count(np.ones(1)) == threads
+    assert arrays.thread_count(torch.ones(1)) == 1
+
+
+@given(st.integers(1, 50), st.integers(1, 60), st.integers(1, 3))
+def test_tiles_cover_every_row_once_and_in_order(rows, tile, threads):
+    spans = arrays.map_tiles(lambda start, stop: (start, stop), rows, tile, threads)
+    assert [row for span in spans for row in range(*span)] == list(range(rows))
+    assert all(0 < stop - start <= tile for start, stop in spans)
+
+
+def test_tiles_run_at_once_and_hand_on_what_goes_wrong():
+    meeting = threading.Barrier(2, timeout=10)  # breaks unless two tiles are under way together
+    assert len(arrays.map_tiles(lambda start, stop: meeting.wait(), 4, 2, threads=2)) == 2
+
+    def refuse(start, stop):
+        raise InputError(f"row {start}")
+
+    with pytest.raises(InputError, match="row 0"):
+        arrays.map_tiles(refuse, 4, 2, threads=2)

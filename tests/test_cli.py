@@ -1,0 +1,117 @@
+"""The command: verbs are found, help is there, and every refusal is one line and exit status 2."""
+
+import argparse
+import importlib
+import importlib.util
+
+import pytest
+
+import helpers
+from helpers import cli
+from helpers.errors import InputError, MissingExtra
+from helpers.pa import command
+
+VERBS = [name for name in (*cli.HOUSES, "batch") if importlib.util.find_spec(f"helpers.{name}.command")]
+SCORE = ["score", "pa", "--logits", "a.npy", "--shifted", "b.npy"]
+
+
+@pytest.mark.parametrize("name", VERBS)
+def test_every_command_module_offers_what_the_command_needs(name):
+    module = importlib.import_module(f"helpers.{name}.command")
+    assert isinstance(module.SUMMARY, str)
+    assert module.SUMMARY
+    assert module.configure(argparse.ArgumentParser()) is None
+    assert callable(module.run)
+
+
+@pytest.mark.parametrize("arguments", [["--help"], ["score", "--help"], ["score", "pa", "--help"]])
+def test_help(capsys, arguments):
+    with pytest.raises(SystemExit) as end:
+        cli.main(arguments)
+    assert end.value.code == 0
+    text = capsys.readouterr().out
+    assert text.startswith("usage: yardsticks")
+    if arguments == ["score", "--help"]:
+        for name in VERBS:
+            assert (name in text) == (name != "batch")
+
+
+def test_version(capsys):
+    with pytest.raises(SystemExit) as end:
+        cli.main(["--version"])
+    assert end.value.code == 0
+    assert capsys.readouterr().out == f"yardsticks {helpers.__version__}\n"
+
+
+@pytest.mark.parametrize(
+    ("arguments", "named"),
+    [
+        ([], "VERB"),
+        (["measure"], "measure"),
+        (["score"], "CHAPTER"),
+        (["score", "nothing"], "nothing"),
+        (["score", "pa"], "--logits, --shifted"),
+        (["score", "pa", "--logits", "a.npy"], "--shifted"),
+        ([*SCORE, "--inputs", "odds"], "odds"),
+        ([*SCORE, "--confidence", "high"], "--confidence: invalid float value: 'high'"),
+    ],
+)
+def test_what_cannot_be_parsed_ends_with_status_2(capsys, arguments, named):
+    with pytest.raises(SystemExit) as end:
+        cli.main(arguments)
+    assert end.value.code == 2
+    assert named in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("error", "line"),
+    [
+        (InputError("logits has shape (3,)"), "logits has shape (3,)"),
+        (
+            MissingExtra("torch is not installed: pip install 'yardsticks[torch]'"),
+            "torch is not installed: pip install 'yardsticks[torch]'",
+        ),
+        (FileNotFoundError(2, "No such file or directory", "a.npy"), "a.npy: No such file or directory"),
+        (OSError(28, "No space left on device"), "No space left on device"),
+        (OSError("an error of a library's own"), "an error of a library's own"),
+    ],
+)
+def test_a_refusal_is_one_line_and_status_2(monkeypatch, capsys, error, line):
+    def refuse(_):
+        raise error
+
+    monkeypatch.setattr(command, "run", refuse)
+    assert cli.main(SCORE) == 2
+    assert capsys.readouterr() == ("", f"yardsticks: {line}\n")
+
+
+def test_an_interrupt_ends_quietly(monkeypatch, capsys):
+    def interrupt(_):
+        raise KeyboardInterrupt
+
+    monkeypatch.setattr(command, "run", interrupt)
+    assert cli.main(SCORE) == 130
+    assert capsys.readouterr().err == "yardsticks: interrupted\n"
+
+
+@pytest.mark.parametrize("error", [KeyError("x"), ValueError("x"), ImportError("x")])
+def test_a_fault_of_our_own_is_not_dressed_up_as_a_refusal(monkeypatch, error):
+    def fail(_):
+        raise error
+
+    monkeypatch.setattr(command, "run", fail)
+    with pytest.raises(type(error)):
+        cli.main(SCORE)
+
+
+@pytest.mark.parametrize("status", [0, 1])
+def test_the_status_of_a_verb_is_handed_on(monkeypatch, status):
+    monkeypatch.setattr(command, "run", lambda _: status)
+    assert cli.main(SCORE) == status
+
+
+def test_without_arguments_of_its_own_it_reads_those_of_the_process(monkeypatch, capsys):
+    monkeypatch.setattr("sys.argv", ["yardsticks", "--version"])
+    with pytest.raises(SystemExit):
+        cli.main()
+    assert helpers.__version__ in capsys.readouterr().out

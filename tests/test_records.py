@@ -1,0 +1,329 @@
+"""Records: what goes in comes out, and whatever cannot be vouched for is refused by name."""
+
+import json
+import os
+import pickle
+import zipfile
+from pathlib import Path
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers import records
+from helpers.errors import InputError
+from helpers.records import Field, Schema
+
+SCHEMA = Schema(
+    "sample",
+    2,
+    {
+        "score": Field("float", ("n", "k"), "nat"),
+        "label": Field("int", ("n",), "class", optional=True),
+        "kept": Field("bool", ("n",), "", optional=True),
+        "open": Field("float", ("m",), "ms", optional=True, finite=False),
+        "shift/*": Field("float", ("n", "k"), "nat", optional=True),
+    },
+)
+SCORE = np.arange(6.0).reshape(3, 2)
+
+
+def write(path, manifest=None, **arrays):
+    """A file written by hand, past every check; no manifest where it is None."""
+    if manifest is not None:
+        arrays["manifest"] = np.frombuffer(json.dumps(manifest).encode(), dtype=np.uint8)
+    np.savez_compressed(path, **arrays)
+    return path
+
+
+HEAD = {"schema": "sample", "version": 2}
+
+
+@pytest.mark.parametrize("dtype", ["f2", "f4", "f8", ">f8", "longdouble"])
+def test_round_trip_of_floats(tmp_path, dtype):
+    score = np.array([[0.1, -2.5], [3e-5, 60000.0]]).astype(dtype)
+    content, manifest = records.load(records.save(tmp_path / "x.npz", SCHEMA, {"score": score}, {}), SCHEMA)
+    assert list(content) == ["score"]
+    assert content["score"].dtype == score.dtype
+    assert np.array_equal(content["score"], score)
+    assert manifest["units"] == {"score": "nat"}
+
+
+@pytest.mark.parametrize("dtype", ["i1", "i2", "i4", "i8", "u1", "u2", "u4", "u8", ">i4"])
+def test_round_trip_of_whole_numbers(tmp_path, dtype):
+    label = np.array([0, 1, np.iinfo(dtype).max], dtype=dtype)
+    path = records.save(tmp_path / "x.npz", SCHEMA, {"score": SCORE, "label": label}, {})
+    loaded = records.load(path, SCHEMA)[0]["label"]
+    assert loaded.dtype == label.dtype
+    assert np.array_equal(loaded, label)
+
+
+def test_round_trip_of_everything_else(tmp_path):
+    arrays = {
+        "score": np.asfortranarray(SCORE),
+        "kept": np.array([True, False, True]),
+        "open": np.array([np.inf, np.nan, -np.inf, 1.0]),
+        "shift/noise 0.1": SCORE[:, ::-1],
+        "shift/ümlaut/deeper": SCORE + 1,
+    }
+    manifest = {"provenance": {"seed": 3, "note": "größer als π"}}
+    path = records.save(str(tmp_path / "x.npz"), SCHEMA, arrays, manifest)
+    assert path == tmp_path / "x.npz"
+    content, head = records.load(str(path), SCHEMA)
+    assert content.keys() == arrays.keys()
+    for name, array in arrays.items():
+        assert np.array_equal(content[name], array, equal_nan=array.dtype.kind == "f"), name
+    assert (head["schema"], head["version"], head["provenance"]) == ("sample", 2, manifest["provenance"])
+    assert head["units"]["open"] == "ms"
+
+
+def test_the_manifest_is_plain_json_in_the_archive(tmp_path):
+    path = records.save(tmp_path / "x.npz", SCHEMA, {"score": SCORE}, {"provenance": {"seed": 1}})
+    with np.load(path, allow_pickle=False) as archive:
+        assert json.loads(archive["manifest"].tobytes()) == {
+            "provenance": {"seed": 1},
+            "schema": "sample",
+            "units": {"score": "nat"},
+            "version": 2,
+        }
+
+
+NAN = float("nan")
+
+
+@pytest.mark.parametrize(
+    ("arrays", "message"),
+    [
+        ({}, "array 'score' is missing from this 'sample' record"),
+        ({"score": SCORE, "extra": SCORE}, "array 'extra' does not belong in a 'sample' record: leave it out"),
+        ({"score": SCORE, "label/x": SCORE}, "array 'label/x' does not belong"),
+        ({"score": SCORE.astype(int)}, "array 'score' has type int64, float is expected"),
+        ({"score": SCORE.astype(complex)}, "array 'score' has type complex128"),
+        ({"score": SCORE.astype(str)}, "array 'score' has type <U"),
+        ({"score": SCORE, "label": np.zeros(3)}, "array 'label' has type float64, int is expected"),
+        ({"score": SCORE, "label": np.zeros(3, bool)}, "array 'label' has type bool, int is expected"),
+        ({"score": SCORE, "kept": np.zeros(3, int)}, "array 'kept' has type int64, bool is expected"),
+        ({"score": SCORE[0]}, "array 'score' has shape (2,), axes (n, k) are expected"),
+        ({"score": SCORE[None]}, "array 'score' has shape (1, 3, 2), axes (n, k) are expected"),
+        (
+            {"score": SCORE, "label": np.zeros(4, int)},
+            "array 'label' has 4 along axis 0 (n), but 'score' has 3",
+        ),
+        (
+            {"score": SCORE, "shift/a": SCORE, "shift/b": SCORE.T},
+            "array 'shift/b' has 2 along axis 0 (n), but 'score' has 3",
+        ),
+        (
+            {"score": SCORE, "shift/a": SCORE[:, :1]},
+            "array 'shift/a' has 1 along axis 1 (k), but 'score' has 2",
+        ),
+        ({"score": np.where(SCORE == 3, NAN, SCORE)}, "array 'score'[1, 1] is nan: every value must be finite"),
+        ({"score": SCORE, "shift/a": np.where(SCORE == 4, -np.inf, SCORE)}, "array 'shift/a'[2, 0] is -inf"),
+    ],
+)
+def test_refusals_name_file_array_index_and_expectation(tmp_path, arrays, message):
+    """The same words whether the record is about to be written or has been read."""
+    target = tmp_path / "x.npz"
+    with pytest.raises(InputError) as refusal:
+        records.save(target, SCHEMA, arrays, {})
+    assert f"{target}: {message}" in str(refusal.value)
+    assert list(tmp_path.iterdir()) == []
+    with pytest.raises(InputError) as refusal:
+        records.load(write(target, HEAD, **arrays), SCHEMA)
+    assert f"{target}: {message}" in str(refusal.value)
+
+
+def test_a_family_that_is_not_optional_needs_a_member():
+    schema = Schema("sample", 1, {"shift/*": Field("float", ("n",), "nat")})
+    with pytest.raises(InputError, match=r"here: array 'shift/\*' is missing"):
+        records.check(schema, {}, where="here")
+    records.check(schema, {"shift/a": np.zeros(2)}, where="here")
+
+
+@pytest.mark.parametrize(
+    ("manifest", "message"),
+    [
+        (None, "has no manifest, so it is no record"),
+        ({"schema": "other", "version": 2}, "this is a 'other' record, a 'sample' record is needed"),
+        ({"version": 2}, "this is a None record"),
+        ({"schema": "sample", "version": 1}, "version 1 of 'sample' is unknown here, version 2 is read"),
+        ({"schema": "sample", "version": 3}, "version 3 of 'sample' is unknown here"),
+        ({"schema": "sample"}, "version None of 'sample' is unknown here"),
+        ([1, 2], "its manifest is no JSON object"),
+    ],
+)
+def test_a_manifest_that_cannot_be_vouched_for(tmp_path, manifest, message):
+    path = write(tmp_path / "x.npz", manifest, score=SCORE)
+    with pytest.raises(InputError) as refusal:
+        records.load(path, SCHEMA)
+    assert str(refusal.value).startswith(f"{path}: {message}")
+
+
+@pytest.mark.parametrize("text", [b"{", b"\xff\xfe\x00", b""])
+def test_a_manifest_that_is_no_json(tmp_path, text):
+    path = write(tmp_path / "x.npz", manifest=None)
+    np.savez(path, score=SCORE, manifest=np.frombuffer(text, dtype=np.uint8))
+    with pytest.raises(InputError, match=r"x\.npz: its manifest is no JSON"):
+        records.load(path, SCHEMA)
+
+
+class Payload:
+    """Would leave a file behind if it were ever unpickled."""
+
+    def __init__(self, mark):
+        self.mark = mark
+
+    def __reduce__(self):
+        return Path.touch, (self.mark,)
+
+
+@pytest.mark.parametrize("place", ["score", "label", "manifest"])
+def test_python_objects_are_refused_and_never_run(tmp_path, place):
+    mark = tmp_path / "executed"
+    pickle.loads(pickle.dumps(Payload(mark)))
+    assert mark.exists()  # so the payload works
+    mark.unlink()
+    arrays = {"score": SCORE, "manifest": np.frombuffer(json.dumps(HEAD).encode(), dtype=np.uint8)}
+    np.savez(tmp_path / "x.npz", **{**arrays, place: np.array([Payload(mark)], dtype=object)})
+    with pytest.raises(InputError, match=r"x\.npz: holds Python objects, which are never loaded"):
+        records.load(tmp_path / "x.npz", SCHEMA)
+    assert not mark.exists()
+
+
+def test_a_bare_pickle_is_refused_and_never_run(tmp_path):
+    mark, path = tmp_path / "executed", tmp_path / "x.npz"
+    path.write_bytes(pickle.dumps(Payload(mark)))
+    with pytest.raises(InputError, match=r"x\.npz: holds Python objects"):
+        records.load(path, SCHEMA)
+    assert not mark.exists()
+
+
+@pytest.fixture(scope="module")
+def whole(tmp_path_factory):
+    """The bytes of a sound record, and what it holds."""
+    rng = np.random.default_rng(0)
+    arrays = {"score": rng.normal(size=(20, 3)), "label": rng.integers(3, size=20)}
+    path = records.save(tmp_path_factory.mktemp("whole") / "x.npz", SCHEMA, arrays, {})
+    return path.read_bytes(), arrays
+
+
+@pytest.mark.parametrize("share", [0.0, 0.001, 0.1, 0.5, 0.9, 0.98, 0.999])
+def test_a_truncated_file_is_refused(tmp_path, whole, share):
+    content, _ = whole
+    path = tmp_path / "x.npz"
+    path.write_bytes(content[: int(share * len(content))])
+    with pytest.raises(InputError, match=r"x\.npz: "):
+        records.load(path, SCHEMA)
+
+
+@given(st.data())
+def test_a_damaged_file_is_refused_or_harmless(tmp_path_factory, whole, data):
+    """Change any one byte: the checksums, the manifest or the schema notice, or the numbers are the same."""
+    content, arrays = whole
+    place, change = data.draw(st.integers(0, len(content) - 1)), data.draw(st.integers(1, 255))
+    damaged = bytearray(content)
+    damaged[place] ^= change
+    path = tmp_path_factory.mktemp("damaged") / "x.npz"
+    path.write_bytes(damaged)
+    try:
+        loaded, _ = records.load(path, SCHEMA)
+    except InputError as refusal:
+        assert str(path) in str(refusal)
+    else:
+        assert all(np.array_equal(loaded[name], arrays[name]) for name in loaded)
+
+
+def test_an_encrypted_or_newer_archive_is_refused(tmp_path, whole):
+    """What `zipfile` cannot open it reports as RuntimeError or NotImplementedError."""
+    content, _ = whole
+    entry = content.index(b"PK\x01\x02")  # the directory's first entry: version needed at 6, flags at 8
+    path = tmp_path / "x.npz"
+    for offset, value in ((6, 0xFF), (8, 0x01)):
+        damaged = bytearray(content)
+        damaged[entry + offset] |= value
+        path.write_bytes(damaged)
+        with pytest.raises(InputError, match=r"x\.npz: truncated or damaged"):
+            records.load(path, SCHEMA)
+
+
+def test_other_files_are_refused(tmp_path):
+    (tmp_path / "text.npz").write_text("size,correct\n1,1\n")
+    with zipfile.ZipFile(tmp_path / "empty.npz", "w"):
+        pass
+    for name in ("text.npz", "empty.npz"):
+        with pytest.raises(InputError, match=name):
+            records.load(tmp_path / name, SCHEMA)
+    with pytest.raises(FileNotFoundError, match=r"none\.npz"):
+        records.load(tmp_path / "none.npz", SCHEMA)
+
+
+def test_a_record_is_named_npz(tmp_path):
+    with pytest.raises(InputError, match=r"x\.npy: a record is a \.npz file"):
+        records.save(tmp_path / "x.npy", SCHEMA, {"score": SCORE}, {})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_failing_save_leaves_the_old_file_whole(tmp_path, monkeypatch):
+    """The disk fills up half-way: the old record is untouched and nothing else lies beside it."""
+    path = records.save(tmp_path / "x.npz", SCHEMA, {"score": SCORE}, {})
+    before = path.read_bytes()
+
+    def full(stream, **_):
+        stream.write(b"half")
+        raise OSError(28, "No space left on device")
+
+    monkeypatch.setattr(records.np, "savez_compressed", full)
+    with pytest.raises(OSError, match="No space left"):
+        records.save(path, SCHEMA, {"score": SCORE + 1}, {})
+    assert path.read_bytes() == before
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_a_save_replaces_at_once(tmp_path):
+    """Until the block ends the old content stands under the name; then the new one does."""
+    path = tmp_path / "x.txt"
+    path.write_text("old")
+    with records.atomic(path) as temporary:
+        assert temporary.parent == tmp_path  # same file system, so that renaming is atomic
+        temporary.write_text("new")
+        assert path.read_text() == "old"
+    assert path.read_text() == "new"
+    assert list(tmp_path.iterdir()) == [path]
+
+
+def test_an_interrupt_leaves_nothing_behind(tmp_path):
+    with pytest.raises(KeyboardInterrupt), records.atomic(tmp_path / "x.txt") as temporary:
+        temporary.write_text("half")
+        raise KeyboardInterrupt
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no file modes")
+@pytest.mark.parametrize("umask", [0o022, 0o077])
+def test_a_record_is_as_readable_as_any_new_file(tmp_path, umask):
+    before = os.umask(umask)
+    try:
+        path = records.save(tmp_path / "x.npz", SCHEMA, {"score": SCORE}, {})
+    finally:
+        os.umask(before)
+    assert path.stat().st_mode & 0o777 == 0o666 & ~umask
+
+
+def test_provenance_is_json_and_says_where_and_with_what():
+    origin = records.provenance(seed=7)
+    assert json.loads(json.dumps(origin, allow_nan=False)) == origin
+    assert origin["versions"]["numpy"] == np.__version__
+    assert "torch" not in origin["versions"] or origin["versions"]["torch"]
+    assert origin["seed"] == 7
+    assert "cores" in origin["hardware"]
+    assert records.provenance(hardware="a made-up machine")["hardware"] == "a made-up machine"
+    assert origin["time"].endswith("+00:00")
+
+
+def test_refuse_not_finite_names_the_first_place():
+    records.refuse_not_finite(np.ones((2, 2)), "x")
+    with pytest.raises(InputError, match=r"x\[1, 0\] is inf"):
+        records.refuse_not_finite(np.array([[1.0, 2.0], [np.inf, np.nan]]), "x")
+    with pytest.raises(InputError, match=r"x\[2\] is nan"):
+        records.refuse_not_finite(np.array([1.0, 2.0, np.nan]), "x")

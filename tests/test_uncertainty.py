@@ -1,0 +1,155 @@
+"""Intervals against SciPy, against their definition and against exact enumeration."""
+
+import json
+import math
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+from scipy import stats
+
+from helpers.errors import InputError
+from helpers.uncertainty import (
+    Rate,
+    bootstrap_weights,
+    check_confidence,
+    clopper_pearson,
+    percentile_interval,
+)
+
+levels = st.floats(0.5, 0.999)
+
+
+@st.composite
+def counts(draw, most=500):
+    """Successes and trials."""
+    n = draw(st.integers(1, most))
+    return draw(st.integers(0, n)), n
+
+
+@given(counts(), levels)
+def test_clopper_pearson_is_scipys_exact_interval(count, confidence):
+    expected = stats.binomtest(*count).proportion_ci(confidence_level=confidence, method="exact")
+    assert clopper_pearson(*count, confidence=confidence) == pytest.approx(tuple(expected), abs=1e-10)
+
+
+@given(counts(60), levels)
+def test_clopper_pearson_ends_put_half_the_rest_into_each_tail(count, confidence):
+    """The definition, by summing the binomial law: no quantile function has a part in it."""
+    successes, n = count
+    low, high = clopper_pearson(successes, n, confidence=confidence)
+    tail = (1 - confidence) / 2
+
+    def chance(p, ks):
+        return math.fsum(math.comb(n, k) * p**k * (1 - p) ** (n - k) for k in ks)
+
+    if successes > 0:
+        assert chance(low, range(successes, n + 1)) == pytest.approx(tail, rel=1e-8)
+    else:
+        assert low == 0.0
+    if successes < n:
+        assert chance(high, range(successes + 1)) == pytest.approx(tail, rel=1e-8)
+    else:
+        assert high == 1.0
+
+
+@pytest.mark.parametrize("n", [1, 5, 30])
+@pytest.mark.parametrize("confidence", [0.8, 0.95])
+def test_coverage_is_never_below_the_level(n, confidence):
+    """By enumeration of all outcomes at 301 proportions: exact, no simulation."""
+    intervals = np.array([clopper_pearson(count, n, confidence=confidence) for count in range(n + 1)])
+    for p in np.linspace(0, 1, 301):
+        covers = (intervals[:, 0] <= p) & (p <= intervals[:, 1])
+        assert stats.binom.pmf(np.arange(n + 1), n, p) @ covers >= confidence - 1e-9
+
+
+@given(counts(), levels)
+def test_clopper_pearson_mirrors_and_holds_the_rate(count, confidence):
+    successes, n = count
+    low, high = clopper_pearson(successes, n, confidence=confidence)
+    mirrored = clopper_pearson(n - successes, n, confidence=confidence)
+    assert (1 - high, 1 - low) == pytest.approx(mirrored, abs=1e-12)
+    assert 0 <= low <= successes / n <= high <= 1
+    assert low < high
+
+
+@pytest.mark.parametrize(
+    ("arguments", "message"),
+    [
+        ((-1, 10), "count is -1 of n = 10: a proportion needs n >= 1 and 0 <= count <= n"),
+        ((11, 10), "count is 11 of n = 10"),
+        ((0, 0), "count is 0 of n = 0"),
+    ],
+)
+def test_clopper_pearson_refuses(arguments, message):
+    with pytest.raises(InputError) as refusal:
+        clopper_pearson(*arguments)
+    assert message in str(refusal.value)
+
+
+@pytest.mark.parametrize("confidence", [0.0, 1.0, 95, -0.5, math.nan])
+def test_a_level_outside_0_to_1_is_refused(confidence):
+    message = f"confidence is {confidence}: give a level between 0 and 1"
+    for refuse in (
+        lambda: check_confidence(confidence),
+        lambda: clopper_pearson(1, 2, confidence=confidence),
+        lambda: Rate.of(1, 2, confidence=confidence),
+        lambda: percentile_interval(np.arange(3.0), confidence=confidence),
+    ):
+        with pytest.raises(InputError, match=message):
+            refuse()
+
+
+def test_rate():
+    rate = Rate.of(3, 12, confidence=0.9)
+    assert (rate.count, rate.n, rate.rate, rate.reason) == (3, 12, 0.25, None)
+    assert rate.interval == clopper_pearson(3, 12, confidence=0.9)
+    assert json.loads(json.dumps(rate.to_dict(), allow_nan=False)) == {
+        "count": 3,
+        "n": 12,
+        "rate": 0.25,
+        "interval": list(rate.interval),
+        "reason": None,
+    }
+
+
+def test_a_rate_of_nothing_is_undefined_and_says_why():
+    rate = Rate.of(0, 0)
+    assert (rate.rate, rate.interval) == (None, None)
+    assert "no rows" in rate.reason
+    assert "no rows" in repr(rate)
+
+
+@pytest.mark.parametrize(("replicates", "batch"), [(1, 64), (10, 3), (12, 4), (5, 64)])
+def test_bootstrap_weights_come_in_batches_and_sum_to_n(replicates, batch):
+    blocks = list(bootstrap_weights(7, replicates, np.random.default_rng(0), batch=batch))
+    assert [len(block) for block in blocks[:-1]] == [batch] * (len(blocks) - 1)
+    weights = np.concatenate(blocks)
+    assert weights.shape == (replicates, 7)
+    assert weights.dtype == np.float64
+    assert np.all(weights.sum(axis=1) == 7)
+    assert np.all(weights == np.round(weights))
+
+
+def test_bootstrap_weights_count_draws_with_replacement():
+    (weights,) = bootstrap_weights(5, 20, np.random.default_rng(3))
+    draws = np.random.default_rng(3).integers(5, size=(20, 5))
+    assert np.array_equal(weights, [[np.sum(row == i) for i in range(5)] for row in draws])
+
+
+def test_bootstrap_weights_have_the_multinomial_law():
+    """All ten outcomes for n = 3 against their multinomial chances: chi-square with 9 degrees, seeded."""
+    replicates = 30_000
+    weights = np.concatenate(list(bootstrap_weights(3, replicates, np.random.default_rng(5))))
+    outcomes, seen = np.unique(weights, axis=0, return_counts=True)
+    chances = [6 / math.prod(math.factorial(int(w)) for w in row) / 27 for row in outcomes]
+    assert len(outcomes) == 10
+    assert sum(chances) == pytest.approx(1)
+    assert stats.chisquare(seen, np.array(chances) * replicates).pvalue > 0.01
+
+
+def test_percentile_interval_is_central():
+    values = np.random.default_rng(0).permutation(np.arange(1001.0))
+    assert percentile_interval(values, confidence=0.9) == pytest.approx((50.0, 950.0))
+    assert all(isinstance(end, float) for end in percentile_interval(values, confidence=0.5))
