@@ -87,7 +87,7 @@ def adam_epochs(logits: np.ndarray, shifted: np.ndarray, *, epochs: int) -> floa
         optimiser.step()
         with torch.no_grad():
             beta.clamp_(min=0.0)
-    return float(beta)
+    return beta.item()
 
 
 def sketch_epochs(logits: np.ndarray, shifted: np.ndarray, *, epochs: int) -> float:
@@ -101,7 +101,7 @@ def sketch_epochs(logits: np.ndarray, shifted: np.ndarray, *, epochs: int) -> fl
         log_p = torch.log_softmax(inner * first, dim=1) + torch.log_softmax(inner * second, dim=1)
         (-torch.logsumexp(log_p, dim=1).sum() / len(first)).backward()
         optimiser.step()
-    return float(beta)
+    return beta.item()
 
 
 def dense_grid(logits: np.ndarray, shifted: np.ndarray) -> float:

@@ -16,9 +16,62 @@ LAYOUT = "rows and columns, shape (n, k)"
 
 def test_as_array_leaves_arrays_alone_and_converts_lists():
     array, tensor = np.ones(2), torch.ones(2)
-    assert arrays.as_array(array) is array
-    assert arrays.as_array(tensor) is tensor
-    assert arrays.as_array([[1, 2]]).tolist() == [[1, 2]]
+    assert arrays.as_array(array, "x") is array
+    assert arrays.as_array(tensor, "x") is tensor
+    assert arrays.as_array([[1, 2]], "x").tolist() == [[1, 2]]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        ([[1.0, 2.0], [3.0]], "x is no array: "),
+        (np.ma.masked_less(np.arange(3.0), 1), "x is a masked array: fill the masked values"),
+    ],
+)
+def test_as_array_refuses(value, message):
+    with pytest.raises(InputError) as refusal:
+        arrays.as_array(value, "x")
+    assert message in str(refusal.value)
+
+
+@pytest.mark.parametrize("value", [1, np.int64(1), np.uint8(1)])
+def test_whole_number(value):
+    number = arrays.whole_number(value, "chunk", least=1)
+    assert (type(number), number) == (int, 1)
+
+
+@pytest.mark.parametrize("value", [0, -1, 1.0, True, "1", None, float("nan")])
+def test_whole_number_refuses(value):
+    with pytest.raises(InputError) as refusal:
+        arrays.whole_number(value, "chunk", least=1)
+    assert str(refusal.value) == f"chunk is {value!r}: give a whole number of at least 1"
+
+
+@pytest.mark.parametrize(
+    "values", [[1, 2.5], np.array([1, 2.5], np.float32), torch.tensor([1, 2.5], requires_grad=True)]
+)
+def test_real_vector(values):
+    array = arrays.real_vector(values, "size")
+    assert array.dtype == np.float64
+    assert array.tolist() == [1.0, 2.5]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        (1.0, "size has shape () and type float64: give a list of numbers"),
+        ([], "size has shape (0,)"),
+        ([[1.0]], "size has shape (1, 1)"),
+        ([True], "size has shape (1,) and type bool"),
+        (["a"], "size has shape (1,) and type <U1"),
+        ([1.0, float("nan")], "size[1] is nan: give finite numbers"),
+        ([float("-inf")], "size[0] is -inf"),
+    ],
+)
+def test_real_vector_refuses(values, message):
+    with pytest.raises(InputError) as refusal:
+        arrays.real_vector(values, "size")
+    assert message in str(refusal.value)
 
 
 def test_a_memory_map_is_not_read_into_memory(tmp_path):
@@ -45,6 +98,15 @@ def test_to_numpy_drops_the_gradient_tape():
     assert arrays.to_numpy([1, 2]).tolist() == [1, 2]
     plain = np.ones(2)
     assert arrays.detached(plain) is plain
+
+
+@pytest.mark.parametrize("dtype", [torch.bfloat16, torch.float16, torch.float32])
+def test_half_precision_comes_home_as_float32(dtype):
+    array = arrays.to_numpy(torch.tensor([0.5, -2.0], dtype=dtype))
+    assert array.dtype == np.float32
+    assert array.tolist() == [0.5, -2.0]
+    assert arrays.to_numpy(torch.ones(1, dtype=torch.float64)).dtype == np.float64
+    assert arrays.to_numpy(torch.ones(1, dtype=torch.int16)).dtype == np.int16
 
 
 def test_device():
@@ -79,6 +141,7 @@ def test_is_narrow(array, narrow):
         np.ones((2, 3), np.uint8),
         torch.ones(2, 3, requires_grad=True),
         torch.ones(2, 3, dtype=torch.bfloat16),
+        torch.ones(2, 3, dtype=torch.int64),
     ],
 )
 def test_check_matrix_takes_real_numbers(value):
@@ -96,7 +159,9 @@ def test_check_matrix_takes_real_numbers(value):
         (np.ones((1, 2), complex), "logits has type complex128: give real numbers"),
         (np.ones((1, 2), bool), "logits has type bool"),
         (np.array([["a", 1.0]], object), "logits has type object"),
-        (torch.ones(1, 2, dtype=torch.int64), "logits has type torch.int64"),
+        ([[1.0, 2.0], [3.0]], "logits is no array: "),
+        (np.zeros((1, 2), "timedelta64[s]"), "logits has type timedelta64[s]"),
+        (torch.ones(1, 2, dtype=torch.bool), "logits has type torch.bool"),
         (torch.ones(1, 2, dtype=torch.complex64), "logits has type torch.complex64"),
     ],
 )
@@ -116,6 +181,7 @@ def test_check_labels_takes_whole_numbers(labels):
     [
         ([0, 1], "truth has shape (2,): give 3 class numbers, shape (3,)"),
         ([[0], [1], [2]], "truth has shape (3, 1)"),
+        ([[0], [1, 2]], "truth is no array: "),
         ([0.0, 1.0, 2.0], "truth has type float64: give class numbers as integers"),
         ([True, False, True], "truth has type bool"),
         ([0, 3, 1], "truth[1] is 3: with 3 classes a label lies in 0..2"),

@@ -135,6 +135,8 @@ def test_torch_and_half_precision_give_the_numbers_of_numpy():
     labels = rng.integers(3, size=50)
     tensors = torch.from_numpy(logits).requires_grad_(), torch.from_numpy(labels)
     for function in (expected_calibration_error, fit_temperature):
+        bfloat = tensors[0].to(torch.bfloat16)
+        assert function(bfloat, labels) == function(bfloat.float(), labels)
         assert function(*tensors) == function(logits, labels) == function(logits.astype(float), labels)
 
 

@@ -192,11 +192,13 @@ def test_show_closes_the_figure():
 
 
 def test_subplots_leave_the_readers_own_style_alone():
-    before = dict(pyplot.rcParams)
-    fig, axes = figures.subplots(2, 3, sharex=True)
-    pyplot.close(fig)
-    assert axes.shape == (2, 3)
-    assert dict(pyplot.rcParams) == before
+    with pyplot.rc_context():
+        pyplot.rcdefaults()  # whatever other tests have left behind
+        before = dict(pyplot.rcParams)
+        fig, axes = figures.subplots(2, 3, sharex=True)
+        figures.show(fig, alt=ALT, name="x")
+        assert axes.shape == (2, 3)
+        assert dict(pyplot.rcParams) == before
 
 
 @pytest.mark.parametrize("alt", ["", "   ", "a plot", "  a plot     "])

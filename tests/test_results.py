@@ -216,6 +216,7 @@ def test_published_rows():
     [
         ("dmeo", "T1", "source is 'dmeo': published tables exist for demo, other"),
         ("tables", "T1", "source is 'tables': published tables exist for demo, other"),
+        ("demo", "T11", "table is 'T11': demo has T1, T2"),
         ("demo", "T3", "table is 'T3': demo has T1, T2"),
     ],
 )

@@ -88,9 +88,9 @@ def test_clopper_pearson_refuses(arguments, message):
     assert message in str(refusal.value)
 
 
-@pytest.mark.parametrize("confidence", [0.0, 1.0, 95, -0.5, math.nan])
+@pytest.mark.parametrize("confidence", [0.0, 1.0, 95, -0.5, math.nan, "high", None])
 def test_a_level_outside_0_to_1_is_refused(confidence):
-    message = f"confidence is {confidence}: give a level between 0 and 1"
+    message = f"confidence is {confidence!r}: give a level between 0 and 1"
     for refuse in (
         lambda: check_confidence(confidence),
         lambda: clopper_pearson(1, 2, confidence=confidence),
@@ -121,15 +121,25 @@ def test_a_rate_of_nothing_is_undefined_and_says_why():
     assert "no rows" in repr(rate)
 
 
-@pytest.mark.parametrize(("replicates", "batch"), [(1, 64), (10, 3), (12, 4), (5, 64)])
-def test_bootstrap_weights_come_in_batches_and_sum_to_n(replicates, batch):
-    blocks = list(bootstrap_weights(7, replicates, np.random.default_rng(0), batch=batch))
-    assert [len(block) for block in blocks[:-1]] == [batch] * (len(blocks) - 1)
-    weights = np.concatenate(blocks)
-    assert weights.shape == (replicates, 7)
-    assert weights.dtype == np.float64
-    assert np.all(weights.sum(axis=1) == 7)
-    assert np.all(weights == np.round(weights))
+@pytest.mark.parametrize(
+    ("n", "replicates", "sizes"),
+    [
+        (1, 1, [1]),
+        (7, 64, [64]),
+        (7, 150, [64, 64, 22]),
+        (1_500_000, 3, [2, 1]),  # four million numbers at a time
+        (5_000_000, 2, [1, 1]),
+    ],
+)
+def test_bootstrap_weights_come_in_batches_and_sum_to_n(n, replicates, sizes):
+    seen = []
+    for weights in bootstrap_weights(n, replicates, np.random.default_rng(0)):
+        seen.append(len(weights))
+        assert weights.shape[1] == n
+        assert weights.dtype == np.float64
+        assert np.all(weights.sum(axis=1) == n)
+        assert np.all(weights == np.round(weights))
+    assert seen == sizes
 
 
 def test_bootstrap_weights_count_draws_with_replacement():

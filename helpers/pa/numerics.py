@@ -12,7 +12,7 @@ from __future__ import annotations
 
 import math
 import threading
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass, fields
 from typing import Any, TypeVar
 
@@ -142,40 +142,35 @@ class Tile:
             xp.min(b, axis=1),
         )
 
-    def moments(self, beta: float) -> np.ndarray:
-        """g, h, g', h', g'', h'' of every row at one beta, float64 of shape (rows, 6)."""
+    def moments(self, beta: float, *, curvature: bool) -> np.ndarray:
+        """g, h, g', h' and, where asked, g'', h'' of every row at one beta, float64, shape (rows, 4 or 6)."""
+        self.curvature = curvature
         self._weigh(self.a, beta, self.weight_a, self.lowest)
         self._weigh(self.b, beta, self.weight_b, self.lowest)
-        log_a, mean_a, variance_a = self.own = self._cumulants(self.weight_a, self.a)
-        log_b, mean_b, variance_b = self._cumulants(self.weight_b, self.b)
-        log_s, mean_s, variance_s = self._joint_cumulants(beta)
-        return _columns(log_s, log_a + log_b, mean_s, mean_a + mean_b, variance_s, variance_a + variance_b)
+        self.own = self._cumulants(self.weight_a, self.a)
+        other = self._cumulants(self.weight_b, self.b)
+        joint = self._joint_cumulants(beta)
+        return _columns((j, a + b) for j, a, b in zip(joint, self.own, other, strict=True))
 
     def own_moments(self) -> np.ndarray:
         """The moments of the first array paired with itself, from the weights that `moments` has left behind."""
-        log_a, mean_a, variance_a = self.own
         self.xp.multiply(self.weight_a, self.weight_a, out=self.weight_s)
-        log_s, mean_s, variance_s = self._cumulants(self.weight_s, self.a)
-        return _columns(log_s, 2 * log_a, 2 * mean_s, 2 * mean_a, 4 * variance_s, 2 * variance_a)
+        joint = self._cumulants(self.weight_s, self.a)  # of S / 2: the i-th cumulant of S is 2 ** i times as large
+        return _columns((2**i * j, 2 * a) for i, (j, a) in enumerate(zip(joint, self.own, strict=True)))
 
     def _weigh(self, x: Any, beta: float, out: Any, lowest: float) -> None:
-        """exp(beta x) for x <= 0, exactly 0 where it would be too small to matter.
-
-        Denormal results would make the exponential several times slower, and their products underflow.
-        """
+        """exp(beta x) for x <= 0, but never so small that it, or a product of two, is denormal: those are slow."""
         xp = self.xp
         xp.multiply(x, beta, out=out)
         floor = -43.0 if self.single else -350.0
-        if beta * lowest >= floor:
-            xp.exp(out, out=out)
-            return
-        xp.clip(out, floor, None, out=out)
+        if beta * lowest < floor:
+            xp.clip(out, floor, None, out=out)
         xp.exp(out, out=out)
-        # a little more than exp(floor), so that what was clipped becomes 0 whatever the last bit
-        xp.subtract(out, math.exp(floor + 1e-3), out=out)
-        xp.clip(out, 0.0, None, out=out)
+        if beta * lowest < -1e6:  # what was clipped still counts against logits this far away
+            xp.subtract(out, math.exp(floor + 1e-3), out=out)
+            xp.clip(out, 0.0, None, out=out)
 
-    def _joint_cumulants(self, beta: float) -> tuple[Any, Any, Any]:
+    def _joint_cumulants(self, beta: float) -> list[Any]:
         """Cumulants of S under the product of the two weights.
 
         The product saves an exponential, but its row maximum is exp(-beta gap): rows where that is small are
@@ -183,29 +178,31 @@ class Tile:
         """
         xp = self.xp
         xp.multiply(self.weight_a, self.weight_b, out=self.weight_s)
-        log, mean, variance = self._cumulants(self.weight_s, self.s)
+        cumulants = self._cumulants(self.weight_s, self.s)
         far = beta * self.gap > (12.0 if self.single else 150.0)
         if bool(xp.any(far)):
             gap = self.gap[far]
             s = self.s[far, :] + gap[:, None]
             weight = xp.empty_like(s)
-            self._weigh(s, beta, weight, lowest=-math.inf)
-            log[far], mean[far], variance[far] = self._cumulants(weight, s)
-            log[far] -= beta * gap
-            mean[far] -= gap
-        return log, mean, variance
+            self._weigh(s, beta, weight, lowest=2.0 * self.lowest)
+            shift = (-beta * gap, -gap, xp.zeros_like(gap))
+            for cumulant, again, moved in zip(cumulants, self._cumulants(weight, s), shift, strict=False):
+                cumulant[far] = again + moved
+        return cumulants
 
-    def _cumulants(self, weight: Any, x: Any) -> tuple[Any, Any, Any]:
-        """log of the total weight, and mean and variance of x under the weights, per row."""
+    def _cumulants(self, weight: Any, x: Any) -> list[Any]:
+        """Per row: log of the total weight, mean of x under the weights and, where asked, its variance."""
         xp = self.xp
         total = xp.vecdot(weight, self.ones)
         mean = xp.vecdot(weight, x) / total
+        if not self.curvature:
+            return [xp.log(total), mean]
         weighted = xp.multiply(weight, x, out=self.scratch[: x.shape[0], :])
-        return xp.log(total), mean, xp.vecdot(weighted, x) / total - mean * mean
+        return [xp.log(total), mean, xp.vecdot(weighted, x) / total - mean * mean]
 
 
-def _columns(*moments: Any) -> np.ndarray:
-    return np.stack([arrays.to_numpy(column) for column in moments], axis=1).astype(np.float64)
+def _columns(pairs: Iterable[tuple[Any, Any]]) -> np.ndarray:
+    return np.stack([arrays.to_numpy(column) for pair in pairs for column in pair], axis=1).astype(np.float64)
 
 
 class _Workspace(threading.local):
@@ -226,11 +223,11 @@ def _over_tiles(pair: Pair, dtype: Any, work: Callable[[Tile, int, int], T]) -> 
     return arrays.map_tiles(run, pair.n, pair.tile_rows(dtype), pair.threads)
 
 
-def moments(pair: Pair, betas: Sequence[float], dtype: Any) -> np.ndarray:
-    """Means over rows of g, h, g', h', g'', h'' at each beta, shape (len(betas), 6)."""
+def moments(pair: Pair, betas: Sequence[float], dtype: Any, *, curvature: bool = False) -> np.ndarray:
+    """Means over rows of g, h, g', h' (and g'', h'') at each beta, shape (len(betas), 4 or 6)."""
 
     def work(tile: Tile, start: int, stop: int) -> np.ndarray:
-        return np.stack([tile.moments(beta).sum(axis=0) for beta in betas])
+        return np.stack([tile.moments(beta, curvature=curvature).sum(axis=0) for beta in betas])
 
     return np.sum(_over_tiles(pair, dtype, work), axis=0) / pair.n
 
@@ -249,10 +246,10 @@ class RowsAt:
 
 
 def moments_and_rows(pair: Pair, betas: Sequence[float], dtype: Any) -> tuple[np.ndarray, list[RowsAt]]:
-    """As `moments`, and each row's own f and slope at each beta."""
+    """As `moments` with curvature, and each row's own f and slope at each beta."""
 
     def work(tile: Tile, start: int, stop: int) -> list[_Part]:
-        return [_part(tile.moments(beta)) for beta in betas]
+        return [_part(tile.moments(beta, curvature=True)) for beta in betas]
 
     return _gather(pair.n, betas, _over_tiles(pair, dtype, work))
 
@@ -288,30 +285,18 @@ class Mixtures:
     cuts: np.ndarray  # (mixtures,) ascending
 
     def moments(self, betas: Sequence[float]) -> np.ndarray:
-        """Means over rows of g, h, ... of each mixture at each beta, shape (mixtures, len(betas), 6)."""
+        """Means over rows of g, h, g', h' of each mixture at each beta, shape (mixtures, len(betas), 4)."""
         slices = np.searchsorted(self.cuts, self.place, side="right")
 
         def work(tile: Tile, start: int, stop: int) -> np.ndarray:
             member = (slices[start:stop] == np.arange(len(self.cuts) + 1)[:, None]).astype(np.float64)
-            both = [(member @ tile.moments(beta), member @ tile.own_moments()) for beta in betas]
+            both = [(member @ tile.moments(beta, curvature=False), member @ tile.own_moments()) for beta in betas]
             return np.array(both)
 
         total = np.sum(_over_tiles(self.pair, self.pair.working_dtype, work), axis=0)
         shifted = np.cumsum(total[:, 0], axis=1)[:, :-1]
         clean = np.cumsum(total[:, 1, ::-1], axis=1)[:, -2::-1]
         return np.moveaxis(shifted + clean, 1, 0) / self.pair.n
-
-    def moments_and_rows(self, mixtures: Sequence[int], betas: Sequence[float]) -> tuple[np.ndarray, list[RowsAt]]:
-        """As the function of that name, for ``mixtures[i]`` at ``betas[i]``."""
-
-        def work(tile: Tile, start: int, stop: int) -> list[_Part]:
-            place = self.place[start:stop, None]
-            return [
-                _part(np.where(place < self.cuts[mixture], tile.moments(beta), tile.own_moments()))
-                for mixture, beta in zip(mixtures, betas, strict=True)
-            ]
-
-        return _gather(self.pair.n, betas, _over_tiles(self.pair, self.pair.working_dtype, work))
 
 
 @dataclass(frozen=True)
@@ -348,8 +333,8 @@ class Profile:
         return self.gap > 0
 
 
-def profile(pair: Pair) -> Profile:
-    """One pass: gaps, ties, ranges and margins of every row."""
+def profile(pair: Pair) -> tuple[Profile, Profile]:
+    """One pass: gaps, ties, ranges and margins of every row, and the same for the first array paired with itself."""
 
     def work(tile: Tile, start: int, stop: int) -> np.ndarray:
         return np.stack([arrays.to_numpy(column).astype(np.float64) for column in tile.profile()])
@@ -357,18 +342,15 @@ def profile(pair: Pair) -> Profile:
     gap, size_a, size_b, shared, second_s, second_a, low_a, low_b = np.concatenate(
         _over_tiles(pair, pair.working_dtype, work), axis=1
     )
-    meet = gap == 0
-    tied = np.log(size_a) + np.log(size_b)
-    with np.errstate(divide="ignore", over="ignore"):
-        limit = np.where(meet, np.log(shared) - tied, -np.inf)
-        span = -low_a - low_b
-    return Profile(
-        gap=gap,
-        limit=limit,
-        tied=tied,
-        step=np.minimum(-gap - second_s, np.finfo(np.float64).max),
-        shared=shared,
-        span=span,
-        margin=np.where(size_a > 1, 0.0, -second_a),
-        constant=(low_a == 0) | (low_b == 0),
-    )
+    margin = np.where(size_a > 1, 0.0, -second_a)
+
+    def build(gap: np.ndarray, size: np.ndarray, shared: np.ndarray, second: np.ndarray, low: np.ndarray) -> Profile:
+        tied = np.log(size_a) + np.log(size)
+        with np.errstate(divide="ignore", over="ignore"):
+            limit = np.where(gap == 0, np.log(shared) - tied, -np.inf)
+            span = -low_a - low
+        step = np.minimum(-gap - second, np.finfo(np.float64).max)
+        return Profile(gap, limit, tied, step, shared, span, margin, constant=(low_a == 0) | (low == 0))
+
+    itself = build(np.zeros(pair.n), size_a, size_a, 2 * second_a, low_a)
+    return build(gap, size_b, shared, second_s, low_b), itself

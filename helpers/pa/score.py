@@ -54,8 +54,9 @@ class Agreement:
         Each local maximum found, as (beta, agreement in nats at that beta), by ascending beta.
     searched : tuple of float
         The range of beta that was searched; outside it none can do better.
-    per_row : numpy.ndarray
-        Shape (n,): each row's contribution in nats; their mean is `value`. The lowest rows do the most damage.
+    per_row : numpy.ndarray or None
+        Shape (n,): each row's contribution in nats; their mean is `value`. The lowest rows do the most damage. None in
+        a `curve`.
     flips : Rate
         Rows in which no class is the top one before and after, with its exact binomial interval.
     flip_rate_only : float
@@ -74,7 +75,7 @@ class Agreement:
     bound: float
     local_maxima: tuple[tuple[float, float], ...]
     searched: tuple[float, float]
-    per_row: np.ndarray
+    per_row: np.ndarray | None
     flips: Rate
     flip_rate_only: float
     interval: Interval | None
@@ -98,6 +99,8 @@ class Agreement:
 
     def worst_rows(self, count: int = 10) -> np.ndarray:
         """Indices of the rows that lower the agreement most, worst first."""
+        if self.per_row is None:
+            raise InputError(f"there are no rows to rank: {self.reasons['per_row']}")
         return np.argsort(self.per_row, kind="stable")[:count]
 
     def to_dict(self) -> dict[str, Any]:
@@ -194,15 +197,16 @@ def agreement(
     if confidence is not None:
         uncertainty.check_confidence(confidence)
     pair = _pair(logits, shifted, inputs=inputs, chunk=chunk)
-    rows = _profile(pair)
+    rows, _ = _profile(pair)
     pair = replace(pair, wide=rows.too_wide_for_float32)
     maximum, seen = _maximise(pair, rows)
+    per_row = _contributions(rows, maximum, seen, pair.k)
     if confidence is None:
-        return _result(rows, pair.k, maximum, seen, None, "no confidence was asked for")
+        return _result(rows, pair.k, maximum, per_row, None, "no confidence was asked for")
     if maximum.status == "flat":
-        return _result(rows, pair.k, maximum, seen, None, "the kernel is flat: resampling rows changes nothing")
+        return _result(rows, pair.k, maximum, per_row, None, "the kernel is flat: resampling rows changes nothing")
     interval = _interval(pair, rows, maximum, confidence, seed)
-    return _result(rows, pair.k, maximum, seen, interval, "every resample of the rows gives the same value")
+    return _result(rows, pair.k, maximum, per_row, interval, "every resample of the rows gives the same value")
 
 
 def kernel(logits: Any, shifted: Any, beta: Any, *, inputs: str = "logits", chunk: int | None = None) -> Any:
@@ -237,7 +241,7 @@ def kernel(logits: Any, shifted: Any, beta: Any, *, inputs: str = "logits", chun
     if bad.size:
         raise InputError(f"beta[{bad[0]}] is {betas.ravel()[bad[0]]}: an inverse temperature is at least 0")
     pair = _pair(logits, shifted, inputs=inputs, chunk=chunk)
-    rows = _profile(pair)
+    rows, _ = _profile(pair)
     values = np.full(betas.size, np.mean(rows.limit))
     finite = np.isfinite(betas.ravel())
     if finite.any():
@@ -298,8 +302,7 @@ def curve(
     cuts, which = np.unique(counts, return_inverse=True)
     place = np.empty(pair.n, dtype=int)
     place[_ordering(order, size, seed, pair.n)] = np.arange(pair.n)
-    shifted = _profile(pair)
-    clean = numerics.profile(replace(pair, second=pair.first))
+    shifted, clean = _profile(pair)
     pair = replace(pair, wide=shifted.too_wide_for_float32)
     profiles = [clean.replaced(place < cut, shifted) for cut in cuts]
     found = _curve(numerics.Mixtures(pair, place, cuts), profiles)
@@ -308,28 +311,11 @@ def curve(
 
 def _curve(mixtures: numerics.Mixtures, profiles: Sequence[Profile]) -> list[Agreement]:
     """The agreement of each mixture, all searched together."""
-    k = mixtures.pair.k
-    seen: list[tuple[int, RowsAt]] = []
-
-    def finish(members: Sequence[int], betas: Sequence[float]) -> np.ndarray:
-        moments, rows = mixtures.moments_and_rows(members, betas)
-        seen.extend(zip(members, rows, strict=True))
-        return moments
-
-    bounds = [search.Bounds.of(rows, k) for rows in profiles]
-    rounding = mixtures.pair.rounding
-    maxima = search.maximise_mixtures(mixtures.moments, finish, bounds, rounding=rounding)
-    return [
-        _result(
-            rows,
-            k,
-            maximum,
-            [at for member, at in seen if member == m],
-            None,
-            "a curve has none: ask agreement",
-        )
-        for m, (rows, maximum) in enumerate(zip(profiles, maxima, strict=True))
-    ]
+    pair = mixtures.pair
+    bounds = [search.Bounds.of(rows, pair.k) for rows in profiles]
+    wide = pair.n * pair.k <= numerics.SMALL
+    maxima = search.maximise_mixtures(mixtures.moments, bounds, wide=wide, rounding=pair.rounding)
+    return [_result(rows, pair.k, maximum, None) for rows, maximum in zip(profiles, maxima, strict=True)]
 
 
 def _check_ratios(ratios: Sequence[float]) -> np.ndarray:
@@ -489,9 +475,9 @@ def _refuse_no_probabilities(block: np.ndarray, start: int, name: str, sums: boo
         )
 
 
-def _profile(pair: Pair) -> Profile:
-    """Profile the rows; refuse logits whose squares would leave the range of float64."""
-    rows = numerics.profile(pair)
+def _profile(pair: Pair) -> tuple[Profile, Profile]:
+    """Profile the pair, and the clean array with itself; refuse logits whose squares leave the range of float64."""
+    rows, itself = numerics.profile(pair)
     spans = rows.span[~rows.constant]
     bad = np.flatnonzero(rows.span > 1e100)
     if bad.size:
@@ -501,7 +487,7 @@ def _profile(pair: Pair) -> Profile:
         )
     if spans.size and np.max(spans) < 1e-100:
         raise InputError("logits and shifted range over less than 1e-100: multiply both by the same number")
-    return rows
+    return rows, itself
 
 
 def _maximise(pair: Pair, rows: Profile) -> tuple[search.Maximum, list[RowsAt]]:
@@ -591,12 +577,14 @@ def _result(
     rows: Profile,
     k: int,
     maximum: search.Maximum,
-    seen: Sequence[RowsAt],
-    interval: Interval | None,
-    no_interval: str = "",
+    per_row: np.ndarray | None,
+    interval: Interval | None = None,
+    no_interval: str = "a curve has none: ask agreement",
 ) -> Agreement:
     log_k = math.log(k)
     reasons = {"interval": no_interval} if interval is None else {}
+    if per_row is None:
+        reasons["per_row"] = "a curve has none: ask agreement"
     if k == 1:
         reasons["relative"] = "one class: there is nothing to disagree about"
     margin = float(np.median(rows.margin)) if k > 1 else None
@@ -612,7 +600,7 @@ def _result(
         bound=min(log_k, max(0.0, maximum.bound + log_k)),
         local_maxima=tuple((beta, value + log_k) for beta, value in maximum.local),
         searched=maximum.searched,
-        per_row=_contributions(rows, maximum, seen, k),
+        per_row=per_row,
         flips=Rate.of(int(np.sum(rows.flips)), len(rows.gap)),
         flip_rate_only=flip_rate_capacity(float(np.mean(rows.flips)), k),
         interval=interval,

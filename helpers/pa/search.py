@@ -12,7 +12,7 @@ The kernel is not concave, so a local method proves nothing. The search goes fro
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -28,28 +28,34 @@ NEGLIGIBLE = 1e-10
 NOISE = 1e-12
 GRID_RATIO = math.sqrt(2.0)
 
-#: Means over rows of g, h and their derivatives at the given betas, shape (len(betas), 6).
+#: Means over rows of g, h and their derivatives at the given betas, shape (len(betas), 4), or 6 with the second ones.
 Evaluate = Callable[[Sequence[float]], np.ndarray]
-#: The same for pairs of a mixture and a beta.
-Finish = Callable[[Sequence[int], Sequence[float]], np.ndarray]
 
 
 @dataclass(frozen=True)
 class Bracket:
-    """A local maximum between two values of log beta, and where it probably is."""
+    """A local maximum between two values of log beta, and where it probably is: at log beta `start`, so high `top`."""
 
     low: float
     high: float
     start: float
+    top: float
 
     @classmethod
-    def between(cls, log_beta: np.ndarray, slope: np.ndarray, curvature: np.ndarray) -> Bracket:
-        """Start where a cubic through both slopes (with the right derivatives) falls through zero."""
+    def between(cls, log_beta: np.ndarray, slope: np.ndarray, value: np.ndarray) -> Bracket:
+        """Take the slope for the parabola that has both ends right and the gain between them as its integral."""
         low, high = log_beta.tolist()
-        (s0, s1), (c0, c1) = slope, curvature * (high - low)
-        roots = np.roots([2 * s0 + c0 - 2 * s1 + c1, -3 * s0 - 2 * c0 + 3 * s1 - c1, c0, s0])
-        inside = [root.real for root in roots if abs(root.imag) < 1e-9 and 0.0 < root.real < 1.0]
-        return cls(low, high, low + (high - low) * (inside[0] if len(inside) == 1 else 0.5))
+        parabola = _slope_parabola(slope, float(np.diff(value)[0]) / (high - low))
+        roots = [root.real for root in np.roots(parabola) if abs(root.imag) < 1e-9 and 0.0 <= root.real <= 1.0]
+        root = roots[0] if len(roots) == 1 else 0.5  # the middle where rounding hides it
+        top = value[0] + (high - low) * float(np.polyval(np.polyint(parabola), root))
+        return cls(low, high, low + (high - low) * root, top)
+
+
+def _slope_parabola(slope: np.ndarray, mean: float) -> list[float]:
+    """Coefficients, highest first, of the parabola on [0, 1] with the given ends and mean."""
+    s0, s1 = slope
+    return [3 * (s0 + s1 - 2 * mean), 6 * mean - 4 * s0 - 2 * s1, s0]
 
 
 @dataclass
@@ -76,6 +82,11 @@ class Samples:
         """The kernel at each beta."""
         return self.moments[:, G] - self.moments[:, H]
 
+    @property
+    def slope(self) -> np.ndarray:
+        """Its derivative by log beta."""
+        return self.beta * (self.moments[:, DG] - self.moments[:, DH])
+
     def of(self, mixture: int) -> Samples:
         """The samples of one of several mixtures that were evaluated together."""
         return Samples(self.evaluate, self.rounding, self.beta, self.moments[mixture])
@@ -85,19 +96,23 @@ class Samples:
 
         Where the slope is rounding (on a plateau, as when every row has reached its limit) it counts as neither.
         """
-        slope, curvature = _log_derivatives(self.beta, self.moments)
-        clear = np.flatnonzero(
-            np.abs(slope) > self.rounding * self.beta * np.sum(np.abs(self.moments[:, DG : DH + 1]), 1)
-        )
+        slope = self.slope
+        terms = self.beta * (np.abs(self.moments[:, DG]) + np.abs(self.moments[:, DH]))
+        clear = np.flatnonzero(np.abs(slope) > self.rounding * terms)
         turns = [[i, j] for i, j in pairwise(clear) if slope[i] > 0 > slope[j]]
-        return [Bracket.between(np.log(self.beta[turn]), slope[turn], curvature[turn]) for turn in turns]
+        return [Bracket.between(np.log(self.beta[turn]), slope[turn], self.value[turn]) for turn in turns]
 
     def doubtful(self) -> list[float]:
-        """Where a cell with equal slopes at both ends may hide a maximum and a minimum: its curvatures disagree."""
-        slope, curvature = _log_derivatives(self.beta, self.moments)
-        rising, bends_away = slope > 0, slope * curvature < 0
-        hides = (rising[:-1] == rising[1:]) & bends_away[:-1] & (slope[1:] * curvature[1:] > 0)
-        return [_middle(self.beta[i], self.beta[i + 1]) for i in np.flatnonzero(hides)]
+        """Where a cell with equal slopes at both ends may hide a maximum and a minimum: its gain does not fit them."""
+        slope, found = self.slope, []
+        for i in np.flatnonzero((slope[:-1] * slope[1:] > 0) & (self.beta[:-1] > 0)):
+            width = math.log(self.beta[i + 1] / self.beta[i])
+            gain = (self.value[i + 1] - self.value[i]) / width
+            bend, tilt, _ = _slope_parabola(slope[i : i + 2], gain)
+            turn = -tilt / (2 * bend) if bend else -1.0
+            if 0 < turn < 1 and (slope[i] + tilt * turn / 2) * slope[i] < 0:
+                found.append(float(self.beta[i] * math.exp(turn * width)))
+        return found
 
     def cell_bounds(self) -> np.ndarray:
         """The most that the kernel can be between each two neighbouring betas."""
@@ -223,40 +238,34 @@ def maximise(
     return _best(local, samples, bounds, searched)
 
 
-def maximise_mixtures(
-    evaluate: Evaluate, finish: Finish, bounds: Sequence[Bounds], *, rounding: float
-) -> list[Maximum]:
+def maximise_mixtures(evaluate: Evaluate, bounds: Sequence[Bounds], *, wide: bool, rounding: float) -> list[Maximum]:
     """Search several mixtures of the same rows at once: every evaluated beta serves all of them.
 
-    `evaluate` returns shape (mixtures, len(betas), 6). On the grid a cubic through the slopes tells each maximum to
-    about 1e-4 in log beta; ``finish(mixtures, betas)`` evaluates each once more there, and one Newton step is left.
-    The grid also bounds what any other beta could give, but no cell is split to make that bound tight.
+    `evaluate` returns shape (mixtures, len(betas), 4). A grid brackets the maxima of every mixture, and all betas at
+    which one of them probably lies are evaluated once more, for all. The bound is as tight as these betas make it: no
+    cell is split for its sake.
     """
-    decided = {m: maximum for m, bound in enumerate(bounds) if (maximum := _without_search(bound)) is not None}
-    open_ones = [m for m in range(len(bounds)) if m not in decided]
-    if not open_ones:
-        return [decided[m] for m in range(len(bounds))]
-    samples = Samples(evaluate, rounding)
-    windows = [_window(bounds[m], bounds[m].floor) for m in open_ones]
-    samples.add([beta for m in (open_ones[0], open_ones[-1]) for beta in bounds[m].guesses(*_hull(windows))])
-    windows = [_window(bounds[m], max(bounds[m].floor, float(np.max(samples.of(m).value)))) for m in open_ones]
-    searched = _hull(windows)
-    samples.add(_geometric(*searched, GRID_RATIO))
-    found = [(m, bracket.start) for m in open_ones for bracket in samples.of(m).brackets()]
-    beta = np.exp([start for _, start in found])
-    moments = finish([m for m, _ in found], beta.tolist())
-    step, gain = _newton_step(beta, moments)
-    safe = np.abs(step) < 0.05
-    tops = zip(
-        (beta * np.exp(np.where(safe, step, 0.0))).tolist(),
-        (moments[:, G] - moments[:, H] + np.where(safe, gain, 0.0)).tolist(),
-        strict=True,
-    )
-    local: dict[int, list[tuple[float, float]]] = {m: [] for m in open_ones}
-    for (m, _), top in zip(found, tops, strict=True):
-        local[m].append(top)
-    searches = {m: _best(local[m], samples.of(m), bounds[m], searched) for m in open_ones}
-    return [decided[m] if m in decided else searches[m] for m in range(len(bounds))]
+    maxima = {m: maximum for m, bound in enumerate(bounds) if (maximum := _without_search(bound)) is not None}
+    searching = [m for m in range(len(bounds)) if m not in maxima]
+    if searching:
+        samples = Samples(evaluate, rounding)
+        searched = _shared_grid(samples, {m: bounds[m] for m in searching}, wide=wide)
+        samples.add([math.exp(bracket.start) for m in searching for bracket in samples.of(m).brackets()])
+        for m in searching:
+            local = [(math.exp(bracket.start), bracket.top) for bracket in samples.of(m).brackets()]
+            maxima[m] = _best(local, samples.of(m), bounds[m], searched)
+    return [maxima[m] for m in range(len(bounds))]
+
+
+def _shared_grid(samples: Samples, bounds: Mapping[int, Bounds], *, wide: bool) -> tuple[float, float]:
+    """Evaluate a grid that holds the window of every mixture, and return its ends."""
+    windows = [_window(bound, bound.floor) for bound in bounds.values()]
+    if not wide:
+        samples.add(list(bounds.values())[len(bounds) // 2].guesses(*_hull(windows)))
+        windows = [_window(b, max(b.floor, float(np.max(samples.of(m).value)))) for m, b in bounds.items()]
+    low, high = _hull(windows)
+    samples.add(_geometric(low, high, GRID_RATIO if wide else GRID_RATIO**2))
+    return low, high
 
 
 def _best(
@@ -318,7 +327,7 @@ def _newton(evaluate: Evaluate, brackets: Sequence[Bracket], *, tolerance: float
             break
         now = np.flatnonzero(active)
         row = evaluate(np.exp(at[now]).tolist())
-        slope, _ = _log_derivatives(np.exp(at[now]), row)
+        slope = row[:, DG] - row[:, DH]
         low[now], high[now] = np.where(slope > 0, at[now], low[now]), np.where(slope > 0, high[now], at[now])
         step, gain = _newton_step(np.exp(at[now]), row)
         safe = (at[now] + step >= low[now]) & (at[now] + step <= high[now])
@@ -329,15 +338,10 @@ def _newton(evaluate: Evaluate, brackets: Sequence[Bracket], *, tolerance: float
     return list(zip(np.exp(at).tolist(), value.tolist(), strict=True))
 
 
-def _log_derivatives(beta: np.ndarray, moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
-    """First and second derivative of the kernel by log beta. At beta 0 both are exactly 0."""
-    slope = beta * (moments[:, DG] - moments[:, DH])
-    return slope, beta**2 * (moments[:, D2G] - moments[:, D2H]) + slope
-
-
 def _newton_step(beta: np.ndarray, moments: np.ndarray) -> tuple[np.ndarray, np.ndarray]:
     """The step in log beta to the top of the parabola, and what it gains; NaN where there is no top."""
-    slope, curvature = _log_derivatives(beta, moments)
+    slope = beta * (moments[:, DG] - moments[:, DH])
+    curvature = beta**2 * (moments[:, D2G] - moments[:, D2H]) + slope
     with np.errstate(divide="ignore", invalid="ignore"):
         step = np.where(curvature < 0, -slope / curvature, np.nan)
     return step, slope * step / 2

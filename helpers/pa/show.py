@@ -107,6 +107,8 @@ def worst_rows(
 
 def contributions(result: Agreement) -> Figure:
     """How the agreement is made up: each row's contribution, sorted."""
+    if result.per_row is None:
+        raise InputError(f"there are no rows to show: {result.reasons['per_row']}")
     fig, axes = figures.subplots()
     values = np.sort(result.per_row)
     axes.plot(np.linspace(0, 100, len(values)), values, color=figures.BLUE)

@@ -74,6 +74,15 @@ def test_blur_of_a_point_is_a_gaussian():
     assert np.allclose(blurred, expected / expected.sum(), atol=1e-4)
 
 
+def test_blur_leaves_channels_apart():
+    images = np.zeros((2, 3, 8, 8))
+    images[1, 2] = np.random.default_rng(2).uniform(size=(8, 8))
+    blurred = corrupt(images, "blur", 1.0)
+    assert blurred[1, 2].max() > 0
+    blurred[1, 2] = 0
+    assert np.all(blurred == 0)
+
+
 @given(st.floats(0, 1))
 def test_contrast_keeps_the_mean_and_scales_the_spread(strength):
     images = np.random.default_rng(1).uniform(size=(3, 2, 4, 4))

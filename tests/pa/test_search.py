@@ -16,14 +16,17 @@ from .test_agreement import pairs
 
 def prepare(logits, shifted):
     pair = score._pair(logits, shifted, inputs="logits", chunk=None)
-    rows = numerics.profile(pair)
-    return search.Bounds.of(rows, pair.k), lambda betas: numerics.moments(pair, betas, pair.xp.float64)
+    rows, _ = numerics.profile(pair)
+    return search.Bounds.of(rows, pair.k), lambda betas: numerics.moments(pair, betas, pair.xp.float64, curvature=True)
 
 
 @given(pairs())
 def test_profile_matches_its_definitions(pair):
     logits, shifted = pair
-    rows = numerics.profile(score._pair(logits, shifted, inputs="logits", chunk=None))
+    rows, itself = numerics.profile(score._pair(logits, shifted, inputs="logits", chunk=None))
+    alone, _ = numerics.profile(score._pair(logits, logits, inputs="logits", chunk=None))
+    for name in ("gap", "limit", "tied", "shared", "span", "margin", "constant", "step"):
+        assert getattr(itself, name) == pytest.approx(getattr(alone, name), abs=1e-12), name
     gap = logits.max(axis=1) + shifted.max(axis=1) - (logits + shifted).max(axis=1)
     tops = [array == array.max(axis=1, keepdims=True) for array in pair]
     assert rows.gap == pytest.approx(gap, abs=1e-12)
@@ -79,7 +82,7 @@ def test_newton_survives_a_bad_start():
     shifted = logits[[0, 1, 1]]
     _, evaluate = prepare(logits, shifted)
     ((beta, kernel),) = search._newton(
-        evaluate, [search.Bracket(math.log(1e-3), math.log(50.0), math.log(0.01))], tolerance=1e-6
+        evaluate, [search.Bracket(math.log(1e-3), math.log(50.0), math.log(0.01), 0.0)], tolerance=1e-6
     )
     assert beta == pytest.approx(pa.agreement(logits, shifted).beta, rel=1e-8)
     assert kernel == pytest.approx(oracle.kernel(logits, shifted, beta), abs=1e-12)
