@@ -8,7 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_softmax, softmax
 
-from . import arrays
+from . import arrays, records
 from .errors import InputError
 
 LAYOUT = "a row per input and a column per class, shape (n, k)"
@@ -36,7 +36,7 @@ def expected_calibration_error(logits: Any, labels: Any, *, bins: int = 15) -> f
     Raises
     ------
     InputError
-        Shapes that do not match, a label outside 0..k-1, fewer than one bin.
+        Shapes that do not match, a value that is not finite, a label outside 0..k-1, fewer than one bin.
 
     References
     ----------
@@ -82,7 +82,7 @@ def fit_temperature(logits: Any, labels: Any) -> float:
     Raises
     ------
     InputError
-        Shapes that do not match, a label outside 0..k-1.
+        Shapes that do not match, a value that is not finite, a label outside 0..k-1.
 
     References
     ----------
@@ -96,21 +96,25 @@ def fit_temperature(logits: Any, labels: Any) -> float:
     scores, classes = _scores_and_labels(logits, labels)
     scores = scores - scores.max(axis=1, keepdims=True)
     own = scores[np.arange(len(classes)), classes]
-    spread = float(np.mean(scores.max(axis=1) - scores.mean(axis=1)))
+    gaps = -scores[scores < 0.0]
 
     def slope(log_inverse: float) -> float:
         weights = np.exp(log_softmax(np.exp(log_inverse) * scores, axis=1))
         return float(np.mean(np.sum(weights * scores, axis=1) - own))
 
-    if spread == 0.0 or slope(-20.0 - np.log(spread)) >= 0.0:
+    if not gaps.size:
         return np.inf
-    high = 20.0 - np.log(spread)
+    # from where all classes count alike to where the top one alone counts, however unequal the gaps
+    low, high = -20.0 - np.log(gaps.max()), 20.0 - np.log(gaps.min())
+    if slope(low) >= 0.0:
+        return np.inf
     if slope(high) <= 0.0:
         return 0.0
-    return float(np.exp(-brentq(slope, -20.0 - np.log(spread), high, xtol=1e-12)))
+    return float(np.exp(-brentq(slope, low, high, xtol=1e-12)))
 
 
 def _scores_and_labels(logits: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:
     scores = arrays.to_numpy(arrays.check_matrix(logits, "logits", layout=LAYOUT)).astype(np.float64)
+    records.refuse_not_finite(scores, "logits")
     n, k = scores.shape
     return scores, arrays.check_labels(labels, n=n, k=k)

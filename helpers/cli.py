@@ -63,7 +63,7 @@ def _add(verbs: Any, name: str, command: ModuleType | None) -> None:
 def _one_line(error: Exception) -> str:
     if isinstance(error, OSError) and error.strerror:
         return f"{error.filename}: {error.strerror}" if error.filename else error.strerror
-    return str(error)
+    return " ".join(str(error).split())
 
 
 if __name__ == "__main__":

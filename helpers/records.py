@@ -11,6 +11,7 @@ import json
 import os
 import platform
 import tempfile
+import tokenize
 import zipfile
 import zlib
 from collections.abc import Mapping
@@ -25,6 +26,8 @@ from .errors import InputError
 
 KINDS = {"float": np.floating, "int": np.integer, "bool": np.bool_}
 MANIFEST = "manifest"
+#: What NumPy and the readers below it raise on a file that is not as it was written.
+DAMAGED = (ValueError, RuntimeError, EOFError, KeyError, OSError, zipfile.BadZipFile, zlib.error, tokenize.TokenError)
 
 
 @dataclass(frozen=True)
@@ -52,7 +55,8 @@ class Schema:
 
     def field_of(self, array: str) -> Field | None:
         """The field that an array belongs to, by its own name or by its family's."""
-        return self.fields.get(array) or self.fields.get(array.split("/", 1)[0] + "/*")
+        family, slash, _ = array.partition("/")
+        return self.fields.get(array) or (self.fields.get(f"{family}/*") if slash else None)
 
 
 def save(path: str | Path, schema: Schema, arrays: Mapping[str, np.ndarray], manifest: Mapping[str, Any]) -> Path:
@@ -73,8 +77,11 @@ def save(path: str | Path, schema: Schema, arrays: Mapping[str, np.ndarray], man
         "units": {name: schema.field_of(name).unit for name in arrays},  # type: ignore[union-attr]
         **manifest,
     }
-    content = dict(arrays)
-    content[MANIFEST] = np.frombuffer(json.dumps(head, sort_keys=True, allow_nan=False).encode(), dtype=np.uint8)
+    try:
+        text = json.dumps(head, sort_keys=True, allow_nan=False)
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{path}: the manifest cannot be written as JSON ({error}): mend the provenance") from error
+    content = {**arrays, MANIFEST: np.frombuffer(text.encode(), dtype=np.uint8)}
     with atomic(path) as temporary, temporary.open("wb") as stream:
         np.savez_compressed(stream, **content)  # type: ignore[arg-type]
     return path
@@ -87,20 +94,30 @@ class atomic:
         self.path = Path(path)
 
     def __enter__(self) -> Path:
-        handle, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
+        try:
+            handle, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
+        except OSError as error:
+            raise self._named(error) from error
         os.close(handle)
         self.temporary = Path(name)
         return self.temporary
 
     def __exit__(self, kind: object, *_: object) -> None:
-        if kind is None:
-            # mkstemp makes private files; a result is as readable as any other new file
-            umask = os.umask(0)
-            os.umask(umask)
-            self.temporary.chmod(0o666 & ~umask)
-            self.temporary.replace(self.path)
-        else:
+        try:
+            if kind is None:
+                # mkstemp makes private files; a result is as readable as any other new file
+                umask = os.umask(0)
+                os.umask(umask)
+                self.temporary.chmod(0o666 & ~umask)
+                self.temporary.replace(self.path)
+        except OSError as error:
+            raise self._named(error) from error
+        finally:
             self.temporary.unlink(missing_ok=True)
+
+    def _named(self, error: OSError) -> OSError:
+        """The same error under the name that the caller knows."""
+        return OSError(error.errno, error.strerror, str(self.path))
 
 
 def load(path: str | Path, schema: Schema) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
@@ -134,20 +151,26 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
     ------
     InputError
         No .npz file, a truncated or damaged one, or Python objects in it.
+    OSError
+        The file cannot be opened.
     """
-    try:
-        with path.open("rb") as stream, np.load(stream, allow_pickle=False) as archive:
-            if not isinstance(archive, np.lib.npyio.NpzFile):
-                raise InputError(f"{path}: a single array, not an archive of arrays (.npz)")
-            return {name: archive[name] for name in archive.files}
-    except (FileNotFoundError, InputError):
-        raise
-    except ValueError as error:
-        if "pickle" in str(error) or "Object arrays" in str(error):
-            raise InputError(f"{path}: holds Python objects, which are never loaded: save plain arrays") from error
-        raise InputError(f"{path}: not a readable archive of arrays ({error})") from error
-    except (zipfile.BadZipFile, zlib.error, RuntimeError, EOFError, KeyError, OSError) as error:
-        raise InputError(f"{path}: truncated or damaged ({error}): copy or measure it again") from error
+    with path.open("rb") as stream:
+        try:
+            archive = np.load(stream, allow_pickle=False)
+            if isinstance(archive, np.ndarray):
+                raise InputError(f"{path}: a single array (.npy), not an archive of arrays (.npz)")
+            with archive:
+                content = {name: archive[name] for name in archive.files}
+        except InputError:
+            raise
+        except DAMAGED as error:
+            if "pickle" in str(error) or "Object arrays" in str(error):
+                raise InputError(f"{path}: holds Python objects, which are never loaded: save plain arrays") from error
+            raise InputError(f"{path}: truncated or damaged ({error}): copy or measure it again") from error
+    strangers = [name for name, array in content.items() if not isinstance(array, np.ndarray)]
+    if strangers:
+        raise InputError(f"{path}: entry {strangers[0]!r} is no array: an archive (.npz) holds arrays only")
+    return content
 
 
 def _manifest(path: str | Path, stored: np.ndarray | None) -> dict[str, Any]:
@@ -189,6 +212,8 @@ def _check_array(where: str, name: str, array: np.ndarray, field: Field, lengths
         raise InputError(
             f"{where}: array {name!r} has shape {array.shape}, axes ({', '.join(field.dims)}) are expected"
         )
+    if array.size == 0:
+        raise InputError(f"{where}: array {name!r} has shape {array.shape}: there is nothing in it")
     for axis, (dim, length) in enumerate(zip(field.dims, array.shape, strict=True)):
         expected, source = lengths.setdefault(dim, (length, name))
         if length != expected:

@@ -162,12 +162,17 @@ def conclude(
     """
     origin = dict(provenance or records.provenance(seed=parameters.get("seed")))
     origin["record"] = f"loaded from {record}" if record else "measured in this run"
+    names = [figure.name for figure in figures]
+    repeated = sorted({name for name in names if names.count(name) > 1})
+    if repeated:
+        raise InputError(f"figures has {names.count(repeated[0])} named {repeated[0]!r}: give each a name of its own")
     result = Result(chapter, dict(parameters), dict(metrics), {figure.name: figure.alt for figure in figures}, origin)
     check(result.to_dict(), where=f"result of {chapter!r}")
+    text = _as_json(result.to_dict(), where=f"result of {chapter!r}")
     destination = os.environ.get(DESTINATION)
     if destination:
         with records.atomic(destination) as temporary:
-            temporary.write_text(json.dumps(result.to_dict(), indent=2, allow_nan=False) + "\n", encoding="utf-8")
+            temporary.write_text(text, encoding="utf-8")
     return result
 
 
@@ -183,6 +188,17 @@ def check(content: Any, *, where: str) -> None:
     error = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(SCHEMA).iter_errors(content))
     if error is not None:
         raise InputError(f"{where}: {error.json_path}: {error.message}")
+    for name, metric in content["metrics"].items():
+        for key in ("value", "low", "high"):
+            if isinstance(metric[key], float) and math.isnan(metric[key]):
+                raise InputError(f"{where}: $.metrics.{name}.{key}: nan says nothing, give None and a reason")
+
+
+def _as_json(content: Any, *, where: str) -> str:
+    try:
+        return json.dumps(content, indent=2, allow_nan=False) + "\n"
+    except (TypeError, ValueError) as error:
+        raise InputError(f"{where}: cannot be written as JSON ({error}): use plain numbers, texts and lists") from error
 
 
 def published(source: str, table: str) -> list[dict[str, Any]]:

@@ -32,9 +32,10 @@ class Rate:
     @classmethod
     def of(cls, count: int, n: int, *, confidence: float = 0.95) -> Rate:
         """Count `count` of `n` with a Clopper-Pearson interval; n = 0 leaves the rate undefined."""
-        if n == 0:
+        if n == 0 == count:
             return cls(0, 0, None, None, "no rows to count")
-        return cls(count, n, count / n, clopper_pearson(count, n, confidence=confidence))
+        interval = clopper_pearson(count, n, confidence=confidence)
+        return cls(int(count), int(n), float(count / n), interval)
 
     def __repr__(self) -> str:
         interval = self.interval and tuple(round(end, 4) for end in self.interval)

@@ -115,6 +115,15 @@ def test_temperature_follows_the_scale_and_ignores_row_constants():
         assert fit_temperature(moved, labels) == pytest.approx(scale * temperature, rel=1e-6)
 
 
+@pytest.mark.parametrize("mask", [-1e3, -1e9, -1e12, -1e30])
+def test_a_masked_class_leaves_the_temperature_alone(mask):
+    rng = np.random.default_rng(0)
+    logits = rng.normal(size=(200, 5))
+    labels = np.where(np.arange(200) < 60, rng.integers(5, size=200), logits.argmax(axis=1))
+    masked = np.column_stack([logits, np.full(200, mask)])
+    assert fit_temperature(masked, labels) == pytest.approx(fit_temperature(logits, labels), rel=1e-9)
+
+
 @pytest.mark.parametrize(
     ("logits", "labels", "temperature"),
     [
@@ -151,6 +160,8 @@ GOOD = [[1.0, 0.0], [0.0, 1.0]]
         (GOOD, [0], "labels has shape (1,): give 2 class numbers"),
         (GOOD, [0, 2], "labels[1] is 2"),
         (GOOD, [0.0, 1.0], "labels has type float64"),
+        ([[1.0, 0.0], [0.0, math.nan]], [0, 1], "logits[1, 1] is nan: every value must be finite"),
+        ([[math.inf, 0.0], [0.0, 1.0]], [0, 1], "logits[0, 0] is inf"),
         (np.array(GOOD, dtype=bool), [0, 1], "logits has type bool"),
     ],
 )

@@ -73,6 +73,7 @@ def test_what_cannot_be_parsed_ends_with_status_2(capsys, arguments, named):
         ),
         (FileNotFoundError(2, "No such file or directory", "a.npy"), "a.npy: No such file or directory"),
         (OSError(28, "No space left on device"), "No space left on device"),
+        (InputError("a library's words:\nmore of them\n"), "a library's words: more of them"),
         (OSError("an error of a library's own"), "an error of a library's own"),
     ],
 )

@@ -98,6 +98,7 @@ NAN = float("nan")
         ({}, "array 'score' is missing from this 'sample' record"),
         ({"score": SCORE, "extra": SCORE}, "array 'extra' does not belong in a 'sample' record: leave it out"),
         ({"score": SCORE, "label/x": SCORE}, "array 'label/x' does not belong"),
+        ({"score": SCORE, "shift": SCORE}, "array 'shift' does not belong"),
         ({"score": SCORE.astype(int)}, "array 'score' has type int64, float is expected"),
         ({"score": SCORE.astype(complex)}, "array 'score' has type complex128"),
         ({"score": SCORE.astype(str)}, "array 'score' has type <U"),
@@ -247,6 +248,30 @@ def test_an_encrypted_or_newer_archive_is_refused(tmp_path, whole):
             records.load(path, SCHEMA)
 
 
+def test_an_array_file_is_no_record(tmp_path):
+    np.save(tmp_path / "x.npy", SCORE)
+    with pytest.raises(InputError, match=r"x\.npy: a single array \(\.npy\), not an archive"):
+        records.load(tmp_path / "x.npy", SCHEMA)
+
+
+@pytest.mark.parametrize("name", ["manifest", "score", "remarks.txt"])
+def test_an_archive_with_something_else_than_arrays_is_refused(tmp_path, name):
+    path = write(tmp_path / "x.npz", None if name == "manifest" else HEAD)
+    with zipfile.ZipFile(path, "a") as archive:
+        archive.writestr(name, json.dumps(HEAD))
+    with pytest.raises(InputError, match=rf"x\.npz: entry '{name}' is no array"):
+        records.load(path, SCHEMA)
+
+
+def test_an_array_with_a_broken_header_is_refused(tmp_path):
+    """Its closing brace is lost: NumPy lets the tokenizer's own error through."""
+    np.save(tmp_path / "score.npy", SCORE)
+    with zipfile.ZipFile(tmp_path / "x.npz", "w") as archive:
+        archive.writestr("score.npy", (tmp_path / "score.npy").read_bytes().replace(b"}", b" ", 1))
+    with pytest.raises(InputError, match=r"x\.npz: truncated or damaged"):
+        records.load(tmp_path / "x.npz", SCHEMA)
+
+
 def test_other_files_are_refused(tmp_path):
     (tmp_path / "text.npz").write_text("size,correct\n1,1\n")
     with zipfile.ZipFile(tmp_path / "empty.npz", "w"):
@@ -256,12 +281,37 @@ def test_other_files_are_refused(tmp_path):
             records.load(tmp_path / name, SCHEMA)
     with pytest.raises(FileNotFoundError, match=r"none\.npz"):
         records.load(tmp_path / "none.npz", SCHEMA)
+    with pytest.raises(IsADirectoryError):
+        records.load(tmp_path, SCHEMA)
 
 
 def test_a_record_is_named_npz(tmp_path):
     with pytest.raises(InputError, match=r"x\.npy: a record is a \.npz file"):
         records.save(tmp_path / "x.npy", SCHEMA, {"score": SCORE}, {})
     assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("value", [NAN, np.float64("inf"), np.int64(3), Path("x")])
+def test_provenance_that_is_no_json_is_refused(tmp_path, value):
+    with pytest.raises(InputError, match=r"x\.npz: the manifest cannot be written as JSON"):
+        records.save(tmp_path / "x.npz", SCHEMA, {"score": SCORE}, {"provenance": {"odd": value}})
+    assert list(tmp_path.iterdir()) == []
+
+
+def test_a_target_that_cannot_be_replaced_is_named_and_nothing_left_beside(tmp_path):
+    folder = tmp_path / "x.npz"
+    folder.mkdir()
+    with pytest.raises(OSError, match=r"x\.npz'$") as error:
+        records.save(folder, SCHEMA, {"score": SCORE}, {})
+    assert error.value.filename == str(folder)
+    assert list(tmp_path.iterdir()) == [folder]
+
+
+def test_a_folder_that_is_not_there_is_named_by_the_target(tmp_path):
+    path = tmp_path / "absent" / "x.npz"
+    with pytest.raises(FileNotFoundError) as error:
+        records.save(path, SCHEMA, {"score": SCORE}, {})
+    assert error.value.filename == str(path)
 
 
 def test_a_failing_save_leaves_the_old_file_whole(tmp_path, monkeypatch):

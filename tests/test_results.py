@@ -79,6 +79,32 @@ def test_null_needs_a_reason():
             conclude("pa", parameters={}, metrics={"relative": Metric(None, "nat", reason=reason)})
 
 
+@pytest.mark.parametrize(
+    ("metric", "key"),
+    [
+        (Metric(math.nan, "nat"), "value"),
+        (Metric(1.0, "nat", interval=(math.nan, 2.0)), "low"),
+        (Metric(1.0, "nat", interval=(0.0, math.nan)), "high"),
+    ],
+)
+def test_nan_is_refused_in_a_notebook_as_in_a_batch_run(metric, key):
+    with pytest.raises(InputError, match=rf"result of 'pa': \$\.metrics\.relative\.{key}: nan says nothing"):
+        conclude("pa", parameters={}, metrics={"relative": metric})
+
+
+@pytest.mark.parametrize("value", [np.int64(0), math.nan, {1, 2}])
+def test_a_parameter_that_is_no_json_is_refused_in_a_notebook_as_in_a_batch_run(value):
+    with pytest.raises(InputError, match="result of 'pa': cannot be written as JSON"):
+        conclude("pa", parameters={"seed": value}, metrics=METRICS)
+
+
+def test_two_figures_of_one_name_are_refused():
+    """One would silently replace the other, and their ids would clash on the page."""
+    twins = [Figure("kernel", f"Line plot number {i}.", "<svg />") for i in (1, 2)]
+    with pytest.raises(InputError, match="figures has 2 named 'kernel'"):
+        conclude("pa", parameters={}, metrics=METRICS, figures=twins)
+
+
 DELETE = object()
 
 

@@ -114,6 +114,17 @@ def test_rate():
     }
 
 
+def test_a_rate_of_numpy_counts_is_json_too():
+    rate = Rate.of(np.int64(3), np.int64(12))
+    assert json.loads(json.dumps(rate.to_dict()))["count"] == 3
+    assert rate == Rate.of(3, 12)
+
+
+def test_some_of_none_is_refused():
+    with pytest.raises(InputError, match="count is 3 of n = 0"):
+        Rate.of(3, 0)
+
+
 def test_a_rate_of_nothing_is_undefined_and_says_why():
     rate = Rate.of(0, 0)
     assert (rate.rate, rate.interval) == (None, None)

@@ -47,7 +47,7 @@ def corrupt(images: np.ndarray, name: str, strength: float, *, seed: int = 0) ->
     if name not in CORRUPTIONS:
         raise InputError(f"corruption is {name!r}: choose one of {', '.join(CORRUPTIONS)}")
     most = 1.0 if name == "contrast" else np.inf
-    if not 0.0 <= strength <= most:
+    if not (0.0 <= strength <= most and np.isfinite(strength)):
         raise InputError(f"strength of {name} is {strength}: give a number from 0 to {most}")
     return CORRUPTIONS[name](images, strength, seed=seed)
 

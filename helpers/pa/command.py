@@ -8,8 +8,9 @@ from pathlib import Path
 
 import numpy as np
 
+from .. import arrays
 from ..errors import InputError
-from ..records import atomic, read_npz
+from ..records import DAMAGED, atomic, read_npz
 from .score import INPUTS, Agreement, agreement, failure_rate
 
 SUMMARY = "posterior agreement of a model's outputs before and after a shift"
@@ -43,11 +44,12 @@ def run(arguments: argparse.Namespace) -> int:
         confidence=arguments.confidence,
         seed=arguments.seed,
     )
-    rates = {"AFR_P, predictions kept": failure_rate(shifted, logits)}
+    level = arguments.confidence
+    rates = {"AFR_P, predictions kept": failure_rate(shifted, logits, confidence=level)}
     if arguments.labels is not None:
-        labels = read(arguments.labels)
-        rates["Accuracy, clean"] = failure_rate(logits, labels)
-        rates["AFR_T, accuracy under the shift"] = failure_rate(shifted, labels)
+        labels = arrays.check_labels(read(arguments.labels), n=result.n, k=result.k)
+        rates["Accuracy, clean"] = failure_rate(logits, labels, confidence=level)
+        rates["AFR_T, accuracy under the shift"] = failure_rate(shifted, labels, confidence=level)
     print(_summary(result))
     for name, rate in rates.items():
         print(f"{name}: {rate.count} of {rate.n}")
@@ -82,22 +84,24 @@ def read(path: Path) -> np.ndarray:
         return next(iter(content.values()))
     if path.suffix != ".npy":
         raise InputError(f"{path}: arrays are read from .npy, .npz and .csv files")
+    path.open("rb").close()  # a file that cannot be opened says so in its own words
     try:
-        return np.load(path, mmap_mode="r", allow_pickle=False)
-    except (ValueError, EOFError) as error:
+        return np.lib.format.open_memmap(path, mode="r")
+    except DAMAGED as error:
         raise InputError(f"{path}: not a readable array ({error})") from error
 
 
 def _read_csv(path: Path) -> np.ndarray:
     rows: list[list[float]] = []
-    for number, line in enumerate(path.read_text(encoding="utf-8-sig").splitlines(), start=1):
-        if not line.strip():
-            continue
+    for number, line in enumerate(_text(path).splitlines(), start=1):
+        cells = line.split(",")
+        if not line.strip() or (number == 1 and not any(map(_is_number, cells))):
+            continue  # an empty line, or the header
+        if number == 1 and len(cells) > 1 and cells == [str(column) for column in range(len(cells))]:
+            raise InputError(f"{path}, line 1: {line} looks like column numbers, not values: take the line out")
         try:
-            row = [float(cell) for cell in line.split(",")]
+            row = [float(cell) for cell in cells]
         except ValueError as error:
-            if number == 1:
-                continue  # the header
             raise InputError(f"{path}, line {number}: {error}") from error
         if rows and len(row) != len(rows[0]):
             raise InputError(f"{path}, line {number}: {len(row)} values, the lines before have {len(rows[0])}")
@@ -107,6 +111,21 @@ def _read_csv(path: Path) -> np.ndarray:
         array = array[:, 0]
     whole = array.ndim == 1 and array.size and bool(np.all(array == np.round(array)))
     return array.astype(np.int64) if whole else array
+
+
+def _text(path: Path) -> str:
+    try:
+        return path.read_text(encoding="utf-8-sig")  # spreadsheets put a mark before the first number
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text ({error}): save it again as UTF-8") from error
+
+
+def _is_number(cell: str) -> bool:
+    try:
+        float(cell)
+    except ValueError:
+        return False
+    return True
 
 
 def _summary(result: Agreement) -> str:

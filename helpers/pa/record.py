@@ -24,7 +24,7 @@ SCHEMA = Schema(
 )
 
 
-@dataclass(frozen=True)
+@dataclass(frozen=True, eq=False)
 class Logits:
     """Clean and shifted logits of one model on the same n inputs, with k classes.
 
@@ -55,7 +55,7 @@ class Logits:
     logits: np.ndarray
     shifted: Mapping[str, np.ndarray]
     labels: np.ndarray | None = None
-    provenance: Mapping[str, Any] = field(default_factory=dict, compare=False)
+    provenance: Mapping[str, Any] = field(default_factory=dict)
 
     def __post_init__(self) -> None:
         """Check everything once, so that whoever holds a record can rely on it."""

@@ -27,9 +27,10 @@ ORDERS = ("random", "smallest", "largest")
 #: With fewer flipped (or unflipped) rows than this the bootstrap cannot see how rare they are.
 FEW_ROWS = 10
 REPLICATES = 1000
+NOT_IN_A_CURVE = "a curve has none: ask agreement"
 
 
-@dataclass(frozen=True, repr=False)
+@dataclass(frozen=True, repr=False, eq=False)
 class Agreement:
     """Posterior agreement of two sets of logits; see `agreement`.
 
@@ -63,6 +64,8 @@ class Agreement:
         What the flip rate alone would give: the capacity of a k-ary symmetric channel, in nats.
     interval : tuple of float or None
         Confidence interval of `value`, where a confidence was asked for.
+    confidence : float or None
+        Its level, as asked for.
     reasons : mapping
         For each attribute that is None: why.
     """
@@ -79,6 +82,7 @@ class Agreement:
     flips: Rate
     flip_rate_only: float
     interval: Interval | None
+    confidence: float | None
     n: int
     k: int
     reasons: Mapping[str, str] = field(default_factory=dict)
@@ -118,6 +122,7 @@ class Agreement:
             "flips": self.flips.to_dict(),
             "flip_rate_only": self.flip_rate_only,
             "interval": None if self.interval is None else list(self.interval),
+            "confidence": self.confidence,
             "n": self.n,
             "k": self.k,
             "reasons": dict(self.reasons),
@@ -201,12 +206,13 @@ def agreement(
     pair = replace(pair, wide=rows.too_wide_for_float32)
     maximum, seen = _maximise(pair, rows)
     per_row = _contributions(rows, maximum, seen, pair.k)
+    result = _result(rows, pair.k, maximum, per_row, confidence)
     if confidence is None:
-        return _result(rows, pair.k, maximum, per_row, None, "no confidence was asked for")
+        return _with_interval(result, None, "no confidence was asked for")
     if maximum.status == "flat":
-        return _result(rows, pair.k, maximum, per_row, None, "the kernel is flat: resampling rows changes nothing")
+        return _with_interval(result, None, "the kernel is flat: resampling rows changes nothing")
     interval = _interval(pair, rows, maximum, confidence, seed)
-    return _result(rows, pair.k, maximum, per_row, interval, "every resample of the rows gives the same value")
+    return _with_interval(result, interval, "every resample of the rows gives the same value")
 
 
 def kernel(logits: Any, shifted: Any, beta: Any, *, inputs: str = "logits", chunk: int | None = None) -> Any:
@@ -315,7 +321,8 @@ def _curve(mixtures: numerics.Mixtures, profiles: Sequence[Profile]) -> list[Agr
     bounds = [search.Bounds.of(rows, pair.k) for rows in profiles]
     wide = pair.n * pair.k <= numerics.SMALL
     maxima = search.maximise_mixtures(mixtures.moments, bounds, wide=wide, rounding=pair.rounding)
-    return [_result(rows, pair.k, maximum, None) for rows, maximum in zip(profiles, maxima, strict=True)]
+    results = [_result(rows, pair.k, maximum, None, None) for rows, maximum in zip(profiles, maxima, strict=True)]
+    return [_with_interval(result, None, NOT_IN_A_CURVE) for result in results]
 
 
 def _check_ratios(ratios: Sequence[float]) -> np.ndarray:
@@ -573,18 +580,18 @@ def _parabola_top(curves: np.ndarray) -> np.ndarray:
     return np.where(peak, top, np.maximum(middle, np.maximum(left, right)))
 
 
+def _with_interval(result: Agreement, interval: Interval | None, why_not: str) -> Agreement:
+    reasons = result.reasons if interval is not None else {**result.reasons, "interval": why_not}
+    return replace(result, interval=interval, reasons=reasons)
+
+
 def _result(
-    rows: Profile,
-    k: int,
-    maximum: search.Maximum,
-    per_row: np.ndarray | None,
-    interval: Interval | None = None,
-    no_interval: str = "a curve has none: ask agreement",
+    rows: Profile, k: int, maximum: search.Maximum, per_row: np.ndarray | None, confidence: float | None
 ) -> Agreement:
     log_k = math.log(k)
-    reasons = {"interval": no_interval} if interval is None else {}
+    reasons = {}
     if per_row is None:
-        reasons["per_row"] = "a curve has none: ask agreement"
+        reasons["per_row"] = NOT_IN_A_CURVE
     if k == 1:
         reasons["relative"] = "one class: there is nothing to disagree about"
     margin = float(np.median(rows.margin)) if k > 1 else None
@@ -601,9 +608,10 @@ def _result(
         local_maxima=tuple((beta, value + log_k) for beta, value in maximum.local),
         searched=maximum.searched,
         per_row=per_row,
-        flips=Rate.of(int(np.sum(rows.flips)), len(rows.gap)),
+        flips=Rate.of(int(np.sum(rows.flips)), len(rows.gap), confidence=confidence or 0.95),
         flip_rate_only=flip_rate_capacity(float(np.mean(rows.flips)), k),
-        interval=interval,
+        interval=None,
+        confidence=confidence,
         n=len(rows.gap),
         k=k,
         reasons=reasons,

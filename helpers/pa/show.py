@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import figures
+from .. import arrays, figures
 from ..errors import InputError
 from ..figures import Figure
 from ..uncertainty import Rate
@@ -19,7 +19,7 @@ from .score import Agreement, kernel
 
 def kernel_curve(logits: Any, shifted: Any, result: Agreement, *, inputs: str = "logits") -> Figure:
     """Agreement over beta, with every local maximum marked and the global one named."""
-    low, high = _range_of_beta(result)
+    low, high = _range_of_beta(result, logits)
     betas = np.geomspace(low, high, 120)
     values = math.log(result.k) + kernel(logits, shifted, betas, inputs=inputs)
     fig, axes = figures.subplots()
@@ -38,7 +38,8 @@ def kernel_curve(logits: Any, shifted: Any, result: Agreement, *, inputs: str = 
             label=f"{result.status}: {result.value:.3f} nat",
         )
     axes.set(xscale="log", xlabel="inverse temperature beta (1 / logit)", ylabel="agreement at beta (nat)")
-    axes.set_ylim(max(min(values), -0.5 * math.log(result.k)), 1.05 * math.log(result.k))
+    ceiling = math.log(result.k) or 1.0  # one class leaves no room, an axis needs some
+    axes.set_ylim(max(min(values), -0.5 * ceiling), 1.05 * ceiling)
     axes.legend(loc="lower center")
     alt = (
         f"Line plot of agreement in nats over the inverse temperature on a log axis. {_in_words(result)} "
@@ -54,6 +55,8 @@ def by_strength(results: Mapping[str, Agreement], accuracy: Mapping[str, Rate]) 
     """
     panels: dict[str, list[tuple[float, str]]] = {}
     for name in results:
+        if name not in accuracy:
+            raise InputError(f"accuracy has no {name!r}, results has: give one for each shift")
         shift, strength = _shift_and_strength(name)
         panels.setdefault(shift, []).append((strength, name))
     fig, all_axes = figures.subplots(1, len(panels), figsize=(3.1 * len(panels), 3.4), sharey=True, squeeze=False)
@@ -88,6 +91,8 @@ def worst_rows(
     result: Agreement, record: Logits, shift: str, clean: np.ndarray, shifted: np.ndarray, *, count: int = 6
 ) -> Figure:
     """The pictures that lower agreement most, clean above and shifted below, with what the model says of each."""
+    if shift not in record.shifted:
+        raise InputError(f"shift is {shift!r}: the record has {', '.join(record.shifted)}")
     rows = result.worst_rows(count)
     before = record.logits.argmax(axis=1)
     after = record.shifted[shift].argmax(axis=1)
@@ -160,12 +165,15 @@ def _lines(result: Agreement, rates: Mapping[str, Rate]) -> list[tuple[str, str]
         ("From the flip rate alone", f"{result.flip_rate_only:.6f} nat"),
         ("Local maxima", str(len(result.local_maxima))),
         ("Rows, classes", f"{result.n}, {result.k}"),
+        ("Level of all intervals", f"{result.confidence or 0.95:.4g}"),
     ]
     return lines + [(name, _rate_text(rate)) for name, rate in rates.items()]
 
 
 def _interval_text(result: Agreement) -> str:
-    return "" if result.interval is None else " (interval {:.6f} to {:.6f})".format(*result.interval)
+    if result.interval is None:
+        return ""
+    return f" (interval {result.interval[0]:.6f} to {result.interval[1]:.6f})"
 
 
 def _or_reason(value: float | None, reason: str | None) -> str:
@@ -175,7 +183,7 @@ def _or_reason(value: float | None, reason: str | None) -> str:
 def _rate_text(rate: Rate) -> str:
     if rate.rate is None or rate.interval is None:
         return f"undefined: {rate.reason}"
-    return f"{rate.rate:.4f} ({rate.count} of {rate.n}; 95 % interval {rate.interval[0]:.4f} to {rate.interval[1]:.4f})"
+    return f"{rate.rate:.4f} ({rate.count} of {rate.n}; interval {rate.interval[0]:.4f} to {rate.interval[1]:.4f})"
 
 
 def _in_words(result: Agreement) -> str:
@@ -189,11 +197,13 @@ def _in_words(result: Agreement) -> str:
     }[result.status]
 
 
-def _range_of_beta(result: Agreement) -> tuple[float, float]:
-    low, high = result.searched
+def _range_of_beta(result: Agreement, logits: Any) -> tuple[float, float]:
+    """Where the curve is worth drawing: around the maximum, or around the scale of the logits where it is at an end."""
     if result.status == "interior":
-        return max(low, result.beta / 100), min(high, result.beta * 30) if math.isfinite(high) else result.beta * 30
-    return max(low, 1e-3), high if math.isfinite(high) else max(low, 1e-3) * 1e5
+        return result.beta / 100, result.beta * 30
+    values = arrays.to_numpy(logits)
+    scale = float(np.median(np.ptp(values, axis=1))) or float(np.max(np.ptp(values, axis=1))) or 1.0
+    return 0.01 / scale, 1000.0 / scale
 
 
 def _relative(result: Agreement) -> tuple[float, float | None, float | None]:

@@ -156,3 +156,39 @@ def test_what_is_no_input_is_refused_by_name(call, message):
 def test_torch_integers_are_numbers_too():
     whole = torch.tensor([[2, 0, 1], [0, 3, 1]])
     assert pa.agreement(whole, whole).value == pa.agreement(whole.numpy(), whole.numpy()).value
+
+
+def test_results_and_records_compare_by_identity(noisy):
+    """Field by field they hold arrays, whose comparison has no single truth."""
+    result, record = pa.agreement(*noisy), pa.Logits(noisy[0], {"shift": noisy[1]})
+    assert result == result
+    assert record == record
+    assert record != pa.Logits(noisy[0], {"shift": noisy[1]})
+
+
+def test_a_record_without_rows_is_refused():
+    with pytest.raises(InputError, match="'logits' has shape"):
+        pa.Logits(np.zeros((0, 3)), {"shift": np.zeros((0, 3))})
+
+
+def test_column_numbers_are_not_taken_for_logits(tmp_path):
+    from helpers.pa.command import read
+
+    (tmp_path / "frame.csv").write_text("0,1,2\n1.5,2.5,3.5\n")
+    with pytest.raises(InputError, match="line 1: 0,1,2 looks like column numbers"):
+        read(tmp_path / "frame.csv")
+
+
+def test_the_curve_is_drawn_at_the_scale_of_the_logits():
+    for scale in (1e-6, 1.0, 1e6):
+        low, high = pa.show._range_of_beta(pa.agreement(scale * np.eye(3), scale * np.eye(3)), scale * np.eye(3))
+        assert (low * scale, high * scale) == pytest.approx((0.01, 1000.0))
+
+
+def test_shifts_are_named_where_they_are_missing(noisy):
+    record = pa.Logits(noisy[0], {"noise 0.1": noisy[1]})
+    result = pa.agreement(*noisy)
+    with pytest.raises(InputError, match=r"accuracy has no 'noise 0.1'"):
+        pa.show.by_strength({"noise 0.1": result}, {})
+    with pytest.raises(InputError, match=r"shift is 'blur 1': the record has noise 0.1"):
+        pa.show.worst_rows(result, record, "blur 1", noisy[0], noisy[1])

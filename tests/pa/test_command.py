@@ -4,6 +4,7 @@ import csv
 import json
 import math
 import pickle
+import zipfile
 from pathlib import Path
 
 import numpy as np
@@ -154,6 +155,14 @@ def bad_files(folder):
     damaged[400] ^= 0xFF
     damaged[damaged.index(b"anything.npy") + 32] ^= 0x07  # where the compressed stream begins: zlib cannot read on
     (folder / "undeflatable.npz").write_bytes(damaged)
+    (folder / "header.npy").write_bytes((folder / "clean.npy").read_bytes().replace(b"}", b" ", 1))
+    np.save(folder / "wide.npy", np.zeros(1, [(f"a column with a long name, number {i}", float) for i in range(500)]))
+    (folder / "renamed.npy").write_bytes((folder / "clean.npz").read_bytes())
+    (folder / "array.npz").write_bytes((folder / "clean.npy").read_bytes())
+    with zipfile.ZipFile(folder / "text.npz", "w") as archive:
+        archive.writestr("notes", "no array")
+    (folder / "typo.csv").write_text("1,2.O\n3,4\n")
+    (folder / "indexed.csv").write_text(",0,1\n0,0.5,0.2\n1,0.1,0.9\n")  # a table with its row numbers
     (folder / "words.csv").write_text("a,b\n1,2\n3,four\n")
     (folder / "ragged.csv").write_text("1,2\n3,4\n5\n")
     (folder / "blank.csv").write_text("")
@@ -189,6 +198,14 @@ def bad_files(folder):
         ((), {"clean": "blank.npz"}, "blank.npz: truncated or damaged"),
         ((), {"clean": "damaged.npz"}, "damaged.npz: truncated or damaged"),
         ((), {"clean": "words.csv"}, "words.csv, line 3: could not convert string to float: 'four'"),
+        ((), {"clean": "typo.csv"}, "typo.csv, line 1: could not convert string to float: '2.O'"),
+        ((), {"clean": "indexed.csv"}, "indexed.csv, line 1: could not convert string to float: ''"),
+        ((), {"clean": "latin.csv"}, "latin.csv: not UTF-8 text"),
+        ((), {"clean": "header.npy"}, "header.npy: not a readable array"),
+        ((), {"clean": "renamed.npy"}, "renamed.npy: not a readable array"),
+        ((), {"clean": "wide.npy"}, "wide.npy: not a readable array"),
+        ((), {"clean": "array.npz"}, "array.npz: a single array (.npy), not an archive"),
+        ((), {"clean": "text.npz"}, "text.npz: entry 'notes' is no array"),
         ((), {"clean": "ragged.csv"}, "ragged.csv, line 3: 1 values, the lines before have 2"),
         ((), {"clean": "semicolons.csv"}, "semicolons.csv, line 2: could not convert"),
         ((), {"clean": "blank.csv"}, "logits has shape (0,)"),
@@ -204,8 +221,9 @@ def bad_files(folder):
         (("--confidence", "nan"), {}, "confidence is nan"),
         (("--chunk", "0"), {}, "chunk is 0"),
         (("--labels", "absent.npy"), {}, "absent.npy: No such file or directory"),
-        (("--labels", "one_axis.npy"), {}, "has shape (5,): give 400 class numbers"),
-        (("--labels", "fewer.npy"), {}, "has shape (399, 6)"),
+        (("--labels", "one_axis.npy"), {}, "labels has shape (5,): give 400 class numbers"),
+        (("--labels", "fewer.npy"), {}, "labels has shape (399, 6)"),
+        (("--labels", "clean.npy"), {}, "labels has shape (400, 6)"),
         (("--seed", "-1"), {}, "seed is -1: give a whole number of at least 0"),
     ],
 )
@@ -224,13 +242,14 @@ def test_a_refusal_is_one_line_and_nothing_is_written(folder, capsys, options, f
 
 
 @pytest.mark.parametrize("option", ["--json", "--html"])
-def test_a_folder_that_is_not_there_is_named(folder, capsys, option):
+@pytest.mark.parametrize(
+    ("target", "problem"), [("absent/out.file", "No such file or directory"), ("taken.folder", "Is a directory")]
+)
+def test_a_target_that_cannot_be_written_is_named(folder, capsys, option, target, problem):
+    (folder / "taken.folder").mkdir()
     before = set(folder.iterdir())
-    assert score(folder, option, "absent/out.file") == 2
-    error = capsys.readouterr().err
-    assert "absent" in error
-    assert error.endswith(": No such file or directory\n")
-    assert error.count("\n") == 1
+    assert score(folder, option, target) == 2
+    assert capsys.readouterr().err == f"yardsticks: {folder / target}: {problem}\n"
     assert set(folder.iterdir()) == before
 
 

@@ -19,6 +19,13 @@ def test_no_flips_leave_room_below():
         assert low < high
 
 
+def test_a_narrow_interval_still_holds_the_value(noisy):
+    """Optimising beta anew lifts every replicate a little, so that their middle lies above the value."""
+    result = pa.agreement(*noisy, confidence=0.01)
+    assert result.interval[0] <= result.value <= result.interval[1]
+    assert result.confidence == 0.01
+
+
 def test_all_flips_leave_room_above():
     clean = np.tile([2.0, 0.0], (5, 1))
     low, high = pa.agreement(clean, clean[:, ::-1], confidence=0.95).interval

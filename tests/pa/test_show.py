@@ -166,6 +166,13 @@ def test_contributions_are_sorted_and_average_to_the_score(drawn, noisy):
     assert "400 rows" in figure.alt
 
 
+def test_one_class_can_be_drawn(drawn):
+    logits = np.zeros((3, 1))
+    show.kernel_curve(logits, logits, pa.agreement(logits, logits))
+    low, high = drawn[0].axes[0].get_ylim()
+    assert low <= 0 < high
+
+
 def test_one_row_can_be_drawn():
     result = pa.agreement([[2.0, 0.0]], [[1.0, 0.0]])
     assert "1 rows" in show.contributions(result).alt
@@ -206,7 +213,7 @@ def test_the_report_holds_the_numbers(noisy):
     assert table["Flip rate"].startswith(f"{result.flips.rate:.4f} ({result.flips.count} of 400; ")
     assert table["From the flip rate alone"] == f"{result.flip_rate_only:.6f} nat"
     assert table["Rows, classes"] == "400, 6"
-    assert table["Accuracy, clean"] == "0.7500 (300 of 400; 95 % interval 0.7046 to 0.7917)"
+    assert table["Accuracy, clean"] == "0.7500 (300 of 400; interval 0.7046 to 0.7917)"
     assert table["Nothing"] == "undefined: no rows to count"
     assert figure.html in page
     assert f"reached at beta {result.beta:.3g}" in page
