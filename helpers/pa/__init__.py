@@ -1,8 +1,9 @@
 """Posterior agreement: how stable is a model's belief under covariate shift, labels aside?"""
 
 from ..lazy import attributes
+from .interval import flip_rate_capacity
 from .record import Logits
-from .score import Agreement, agreement, curve, failure_rate, flip_rate_capacity, kernel
+from .score import Agreement, agreement, curve, failure_rate, kernel
 
 __all__ = ["Agreement", "Logits", "agreement", "curve", "failure_rate", "flip_rate_capacity", "kernel"]
 

@@ -11,7 +11,8 @@ import numpy as np
 from .. import arrays
 from ..errors import InputError
 from ..records import DAMAGED, atomic, read_npz
-from .score import INPUTS, Agreement, agreement, failure_rate
+from .inputs import INPUTS
+from .score import Agreement, agreement, failure_rate
 
 SUMMARY = "posterior agreement of a model's outputs before and after a shift"
 

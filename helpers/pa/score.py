@@ -19,14 +19,11 @@ from .. import arrays, records, uncertainty
 from ..errors import InputError
 from ..uncertainty import Interval, Rate
 from . import numerics, search
+from .inputs import check_ratios, ordering, pair_of, profile_of
+from .interval import bootstrap, flip_rate_capacity
 from .numerics import Pair, Profile, RowsAt
 from .record import LAYOUT
 
-INPUTS = ("logits", "log_probs", "probs")
-ORDERS = ("random", "smallest", "largest")
-#: With fewer flipped (or unflipped) rows than this the bootstrap cannot see how rare they are.
-FEW_ROWS = 10
-REPLICATES = 1000
 NOT_IN_A_CURVE = "a curve has none: ask agreement"
 
 
@@ -201,8 +198,8 @@ def agreement(
     arrays.whole_number(seed, "seed", least=0)
     if confidence is not None:
         uncertainty.check_confidence(confidence)
-    pair = _pair(logits, shifted, inputs=inputs, chunk=chunk)
-    rows, _ = _profile(pair)
+    pair = pair_of(logits, shifted, inputs=inputs, chunk=chunk)
+    rows, _ = profile_of(pair)
     pair = replace(pair, wide=rows.too_wide_for_float32)
     maximum, seen = _maximise(pair, rows)
     per_row = _contributions(rows, maximum, seen, pair.k)
@@ -211,7 +208,7 @@ def agreement(
         return _with_interval(result, None, "no confidence was asked for")
     if maximum.status == "flat":
         return _with_interval(result, None, "the kernel is flat: resampling rows changes nothing")
-    interval = _interval(pair, rows, maximum, confidence, seed)
+    interval = bootstrap(pair, rows, maximum, confidence, seed)
     return _with_interval(result, interval, "every resample of the rows gives the same value")
 
 
@@ -246,8 +243,8 @@ def kernel(logits: Any, shifted: Any, beta: Any, *, inputs: str = "logits", chun
     bad = np.flatnonzero(~(betas.ravel() >= 0))
     if bad.size:
         raise InputError(f"beta[{bad[0]}] is {betas.ravel()[bad[0]]}: an inverse temperature is at least 0")
-    pair = _pair(logits, shifted, inputs=inputs, chunk=chunk)
-    rows, _ = _profile(pair)
+    pair = pair_of(logits, shifted, inputs=inputs, chunk=chunk)
+    rows, _ = profile_of(pair)
     values = np.full(betas.size, np.mean(rows.limit))
     finite = np.isfinite(betas.ravel())
     if finite.any():
@@ -303,12 +300,12 @@ def curve(
     >>> [round(result.relative, 3) for result in curve(clean, clean[:, ::-1], [0.0, 0.25, 1.0])]
     [1.0, 0.189, 0.0]
     """
-    pair = _pair(logits, attacked, inputs=inputs, chunk=chunk)
-    counts = np.round(_check_ratios(ratios) * pair.n).astype(int)
+    pair = pair_of(logits, attacked, inputs=inputs, chunk=chunk)
+    counts = np.round(check_ratios(ratios) * pair.n).astype(int)
     cuts, which = np.unique(counts, return_inverse=True)
     place = np.empty(pair.n, dtype=int)
-    place[_ordering(order, size, seed, pair.n)] = np.arange(pair.n)
-    shifted, clean = _profile(pair)
+    place[ordering(order, size, seed, pair.n)] = np.arange(pair.n)
+    shifted, clean = profile_of(pair)
     pair = replace(pair, wide=shifted.too_wide_for_float32)
     profiles = [clean.replaced(place < cut, shifted) for cut in cuts]
     found = _curve(numerics.Mixtures(pair, place, cuts), profiles)
@@ -323,34 +320,6 @@ def _curve(mixtures: numerics.Mixtures, profiles: Sequence[Profile]) -> list[Agr
     maxima = search.maximise_mixtures(mixtures.moments, bounds, wide=wide, rounding=pair.rounding)
     results = [_result(rows, pair.k, maximum, None, None) for rows, maximum in zip(profiles, maxima, strict=True)]
     return [_with_interval(result, None, NOT_IN_A_CURVE) for result in results]
-
-
-def _check_ratios(ratios: Sequence[float]) -> np.ndarray:
-    values = arrays.real_vector(ratios, "ratios")
-    bad = np.flatnonzero(~((values >= 0) & (values <= 1)))
-    if bad.size:
-        raise InputError(f"ratios[{bad[0]}] is {values[bad[0]]}: give shares of the rows, each from 0 to 1")
-    return values
-
-
-def _ordering(order: str | Any, size: Any, seed: int, n: int) -> np.ndarray:
-    """The rows in the order in which they are shifted."""
-    if isinstance(order, str):
-        if order not in ORDERS:
-            raise InputError(f"order is {order!r}: choose one of {', '.join(ORDERS)}, or list the rows")
-        if order == "random":
-            arrays.whole_number(seed, "seed", least=0)
-            return np.random.default_rng(seed).permutation(n)
-        if size is None:
-            raise InputError(f"order={order!r} needs size: how large each row's shift is, shape ({n},)")
-        sizes = arrays.real_vector(size, "size")
-        if len(sizes) != n:
-            raise InputError(f"size has {len(sizes)} numbers: give one per row, {n}")
-        return np.argsort(sizes if order == "smallest" else -sizes, kind="stable")
-    listed = arrays.to_numpy(arrays.as_array(order, "order"))
-    if listed.dtype.kind not in "iu" or listed.shape != (n,) or not np.array_equal(np.sort(listed), np.arange(n)):
-        raise InputError(f"order must list each of the {n} rows 0..{n - 1} once")
-    return listed
 
 
 def failure_rate(shifted: Any, reference: Any, *, confidence: float = 0.95) -> Rate:
@@ -399,104 +368,6 @@ def _predict(scores: Any, name: str) -> np.ndarray:
     return np.argmax(values, axis=1)
 
 
-def flip_rate_capacity(rate: float, k: int) -> float:
-    r"""Agreement, in nats, of one-hot beliefs of which a share `rate` flips to any other class.
-
-    .. math:: \log k - H_b(r) - r \log(k - 1) \quad\text{for } r < 1 - 1/k,\text{ else } 0,
-
-    the capacity of the k-ary symmetric channel.
-
-    >>> round(flip_rate_capacity(0.01, 1000), 6)
-    6.782686
-    """
-    if k < 2 or rate >= 1.0 - 1.0 / k:
-        return 0.0
-    entropy = -sum(p * math.log(p) for p in (rate, 1.0 - rate) if p > 0.0)
-    return math.log(k) - entropy - (rate * math.log(k - 1) if rate > 0.0 else 0.0)
-
-
-def _pair(logits: Any, shifted: Any, *, inputs: str, chunk: int | None) -> Pair:
-    """Check everything that can be wrong with the two arrays, a tile at a time."""
-    if not isinstance(inputs, str) or inputs not in INPUTS:
-        raise InputError(f"inputs is {inputs!r}: choose one of {', '.join(INPUTS)}")
-    if chunk is not None:
-        arrays.whole_number(chunk, "chunk", least=1)
-    first = arrays.check_matrix(logits, "logits", layout=LAYOUT)
-    second = arrays.check_matrix(shifted, "shifted", layout=LAYOUT)
-    if tuple(first.shape) != tuple(second.shape):
-        raise InputError(
-            f"logits has shape {tuple(first.shape)} and shifted {tuple(second.shape)}: "
-            "row i, column j of both must be the same input and the same class"
-        )
-    xp = arrays.namespace(first, second, names=("logits", "shifted"))
-    pair = Pair(first, second, xp, inputs == "probs", chunk)
-    beliefs = [_inspect(pair, first, "logits", inputs), _inspect(pair, second, "shifted", inputs)]
-    if inputs == "logits" and pair.k > 1 and all(beliefs):
-        raise InputError(
-            "logits and shifted hold probabilities: every row lies in [0, 1] and sums to 1. Taken for logits they "
-            "give another number, so pass inputs='probs'. If they really are logits, subtract 1 from both: "
-            "a constant per row changes nothing"
-        )
-    return pair
-
-
-def _inspect(pair: Pair, array: Any, name: str, inputs: str) -> bool:
-    """Refuse values that are not finite (or no probabilities); say whether all rows are probabilities.
-
-    Rows of exact zeros and ones are votes rather than probabilities: as logits they are meant as they stand.
-    """
-    xp = pair.xp
-
-    def tile(start: int, stop: int) -> tuple[bool, bool]:
-        block = xp.astype(array[start:stop, :], pair.working_dtype, copy=False)
-        if not bool(xp.all(xp.isfinite(block))):
-            numpy_block = arrays.to_numpy(block)
-            row, column = np.argwhere(~np.isfinite(numpy_block))[0]
-            raise InputError(
-                f"{name}[{start + row}, {column}] is {numpy_block[row, column]}: every value must be finite; "
-                "drop or mend this row in both arrays"
-            )
-        inside = bool(xp.min(block) >= 0) and bool(xp.max(block) <= 1)
-        sums = inside and bool(xp.all(xp.abs(xp.sum(block, axis=1) - 1) < 1e-2))
-        if inputs == "probs":
-            _refuse_no_probabilities(arrays.to_numpy(block), start, name, sums)
-        return sums, sums and not bool(xp.all((block == 0) | (block == 1)))
-
-    rows = pair.tile_rows(pair.working_dtype)
-    seen = arrays.map_tiles(tile, pair.n, rows, pair.threads)
-    return all(sums for sums, _ in seen) and any(graded for _, graded in seen)
-
-
-def _refuse_no_probabilities(block: np.ndarray, start: int, name: str, sums: bool) -> None:
-    bad = np.argwhere(~((block > 0) & (block <= 1)))
-    if bad.size:
-        row, column = bad[0]
-        raise InputError(
-            f"{name}[{start + row}, {column}] is {block[row, column]}: with inputs='probs' each value lies in (0, 1]. "
-            "A probability that was rounded to 0 has no logarithm: pass the logits instead"
-        )
-    if not sums:
-        row = int(np.argmax(np.abs(block.sum(axis=1) - 1)))
-        raise InputError(
-            f"{name}[{start + row}] sums to {block[row].sum():.4g}: with inputs='probs' each row sums to 1"
-        )
-
-
-def _profile(pair: Pair) -> tuple[Profile, Profile]:
-    """Profile the pair, and the clean array with itself; refuse logits whose squares leave the range of float64."""
-    rows, itself = numerics.profile(pair)
-    spans = rows.span[~rows.constant]
-    bad = np.flatnonzero(rows.span > 1e100)
-    if bad.size:
-        raise InputError(
-            f"logits or shifted range over {rows.span[bad[0]]:.3g} in row {bad[0]}: mask classes with -1e9 instead, or "
-            "divide both arrays by the same number, which does not change agreement"
-        )
-    if spans.size and np.max(spans) < 1e-100:
-        raise InputError("logits and shifted range over less than 1e-100: multiply both by the same number")
-    return rows, itself
-
-
 def _maximise(pair: Pair, rows: Profile) -> tuple[search.Maximum, list[RowsAt]]:
     """The global maximum, and the rows at the betas that were evaluated in float64 on the way."""
     seen: list[RowsAt] = []
@@ -527,57 +398,6 @@ def _contributions(rows: Profile, maximum: search.Maximum, seen: Sequence[RowsAt
         return np.zeros(len(rows.gap))
     nearest = min(seen, key=lambda at: abs(at.beta - maximum.beta))
     return math.log(k) + nearest.moved_to(maximum.beta)
-
-
-def _interval(pair: Pair, rows: Profile, maximum: search.Maximum, confidence: float, seed: int) -> Interval | None:
-    """Bootstrap over rows; beta is optimised again in each replicate, on a grid with a parabola through its top."""
-    log_k = math.log(pair.k)
-    _, at = numerics.moments_and_rows(pair, _bootstrap_grid(maximum, rows), pair.working_dtype)
-    values = np.stack([rows_at.value for rows_at in at], axis=1)
-    flipped = rows.flips.astype(np.float64)
-    limit = np.where(rows.flips, 0.0, rows.limit)
-
-    def tops(weights: np.ndarray) -> np.ndarray:
-        curve = _parabola_top(weights @ values / pair.n)
-        at_infinity = np.where(weights @ flipped > 0, -np.inf, weights @ limit / pair.n)
-        return np.maximum(np.maximum(curve, at_infinity), -log_k) + log_k
-
-    value = maximum.kernel + log_k
-    # what the grid and its parabola make of the sample itself tells their error, the same in every replicate
-    error = tops(np.ones((1, pair.n))) - value
-    draws = uncertainty.bootstrap_weights(pair.n, REPLICATES, np.random.default_rng(seed))
-    low, high = uncertainty.percentile_interval(
-        np.concatenate([tops(weights) for weights in draws]) - error, confidence=confidence
-    )
-    low, high = min(low, value), max(high, value)
-    flips = int(np.sum(rows.flips))
-    fewest, most = uncertainty.clopper_pearson(flips, pair.n, confidence=confidence)
-    if flips < FEW_ROWS:
-        low = min(low, flip_rate_capacity(most, pair.k))
-    if pair.n - flips < FEW_ROWS:
-        high = max(high, flip_rate_capacity(fewest, pair.k))
-    low, high = max(0.0, low), min(log_k, high)
-    return (low, high) if high - low > search.NOISE else None
-
-
-def _bootstrap_grid(maximum: search.Maximum, rows: Profile) -> list[float]:
-    """Betas around every local maximum, four to the octave; around the scale of the logits where there is none."""
-    centres = [beta for beta, _ in maximum.local] or [4.0 / float(np.mean(rows.span))]
-    low, high = min(centres) / 16.0, max(centres) * 32.0
-    count = min(100, math.ceil(4 * math.log2(high / low)) + 1)
-    return np.geomspace(low, high, count).tolist()
-
-
-def _parabola_top(curves: np.ndarray) -> np.ndarray:
-    """The top of each row's curve over an even grid in log beta, by a parabola through its three highest points."""
-    best = np.clip(np.argmax(curves, axis=1), 1, curves.shape[1] - 2)
-    at = np.arange(len(curves))
-    left, middle, right = curves[at, best - 1], curves[at, best], curves[at, best + 1]
-    bend = left - 2.0 * middle + right
-    with np.errstate(divide="ignore", invalid="ignore"):
-        top = middle - (right - left) ** 2 / (8.0 * bend)
-    peak = (bend < 0) & (np.abs(right - left) <= -2.0 * bend)
-    return np.where(peak, top, np.maximum(middle, np.maximum(left, right)))
 
 
 def _with_interval(result: Agreement, interval: Interval | None, why_not: str) -> Agreement:

@@ -48,7 +48,7 @@ class Bracket:
         parabola = _slope_parabola(slope, float(np.diff(value)[0]) / (high - low))
         roots = [root.real for root in np.roots(parabola) if abs(root.imag) < 1e-9 and 0.0 <= root.real <= 1.0]
         root = roots[0] if len(roots) == 1 else 0.5  # the middle where rounding hides it
-        top = value[0] + (high - low) * float(np.polyval(np.polyint(parabola), root))
+        top = float(value[0]) + (high - low) * float(np.polyval(np.polyint(parabola), root))
         return cls(low, high, low + (high - low) * root, top)
 
 

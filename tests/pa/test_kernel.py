@@ -7,7 +7,7 @@ import pytest
 
 from helpers import pa
 from helpers.errors import InputError
-from helpers.pa import numerics, score
+from helpers.pa import inputs, numerics
 
 from . import oracle
 
@@ -37,7 +37,7 @@ def test_refuses_a_beta_that_is_none(noisy, beta, place):
 @pytest.mark.parametrize("beta", [0.0, 0.3, 1.0, 7.0, 60.0])
 @pytest.mark.parametrize("dtype", [np.float64, np.float32])
 def test_derivatives_match_finite_differences(noisy, beta, dtype):
-    pair = score._pair(*(array.astype(dtype) for array in noisy), inputs="logits", chunk=None)
+    pair = inputs.pair_of(*(array.astype(dtype) for array in noisy), inputs="logits", chunk=None)
     width = 1e-4
     g, h, dg, dh, d2g, d2h = numerics.moments(pair, [beta], pair.xp.float64, curvature=True)[0]
     assert g - h == pytest.approx(oracle.kernel(pair.first, pair.second, beta), abs=1e-9)
@@ -48,7 +48,7 @@ def test_derivatives_match_finite_differences(noisy, beta, dtype):
 
 def test_slope_at_zero_is_zero_and_curvature_is_twice_the_covariance(noisy):
     logits, shifted = noisy
-    pair = score._pair(logits, shifted, inputs="logits", chunk=None)
+    pair = inputs.pair_of(logits, shifted, inputs="logits", chunk=None)
     _, _, dg, dh, d2g, d2h = numerics.moments(pair, [0.0], pair.xp.float64, curvature=True)[0]
     assert dg - dh == pytest.approx(0.0, abs=1e-12)
     centred = (logits - logits.mean(axis=1, keepdims=True)) * (shifted - shifted.mean(axis=1, keepdims=True))
@@ -56,7 +56,7 @@ def test_slope_at_zero_is_zero_and_curvature_is_twice_the_covariance(noisy):
 
 
 def test_float32_moments_stay_close(noisy):
-    pair = score._pair(*(array.astype(np.float32) for array in noisy), inputs="logits", chunk=None)
+    pair = inputs.pair_of(*(array.astype(np.float32) for array in noisy), inputs="logits", chunk=None)
     for beta in (0.01, 0.5, 5.0, 100.0):
         narrow = numerics.moments(pair, [beta], pair.xp.float32, curvature=True)[0]
         wide = numerics.moments(pair, [beta], pair.xp.float64, curvature=True)[0]

@@ -8,14 +8,14 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers import pa
-from helpers.pa import numerics, score, search
+from helpers.pa import inputs, numerics, search
 
 from . import oracle
 from .test_agreement import pairs
 
 
 def prepare(logits, shifted):
-    pair = score._pair(logits, shifted, inputs="logits", chunk=None)
+    pair = inputs.pair_of(logits, shifted, inputs="logits", chunk=None)
     rows, _ = numerics.profile(pair)
     return search.Bounds.of(rows, pair.k), lambda betas: numerics.moments(pair, betas, pair.xp.float64, curvature=True)
 
@@ -23,8 +23,8 @@ def prepare(logits, shifted):
 @given(pairs())
 def test_profile_matches_its_definitions(pair):
     logits, shifted = pair
-    rows, itself = numerics.profile(score._pair(logits, shifted, inputs="logits", chunk=None))
-    alone, _ = numerics.profile(score._pair(logits, logits, inputs="logits", chunk=None))
+    rows, itself = numerics.profile(inputs.pair_of(logits, shifted, inputs="logits", chunk=None))
+    alone, _ = numerics.profile(inputs.pair_of(logits, logits, inputs="logits", chunk=None))
     for name in ("gap", "limit", "tied", "shared", "span", "margin", "constant", "step"):
         assert getattr(itself, name) == pytest.approx(getattr(alone, name), abs=1e-12), name
     gap = logits.max(axis=1) + shifted.max(axis=1) - (logits + shifted).max(axis=1)
