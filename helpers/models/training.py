@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+
 import numpy as np
 import torch
 from torch import nn
@@ -46,12 +49,22 @@ def fit(
     return model.eval()
 
 
+@contextmanager
+def evaluating(model: nn.Module) -> Iterator[None]:
+    """Run a model in evaluation mode, where dropout and batch statistics stand still; then leave it as it was."""
+    modes = {module: module.training for module in model.modules()}
+    model.eval()
+    try:
+        yield
+    finally:
+        for module, training in modes.items():
+            module.training = training
+
+
 @torch.no_grad()
 def logits(model: nn.Module, images: np.ndarray, *, batch: int = 512) -> np.ndarray:
     """The model's outputs as float32 NumPy, shape (n, k), computed a batch at a time in evaluation mode."""
-    was_training = model.training
-    model.eval()
     device = next(model.parameters()).device
-    outputs = [model(part.to(device)).cpu() for part in torch.from_numpy(images).split(batch)]
-    model.train(was_training)
+    with evaluating(model):
+        outputs = [model(part.to(device)).cpu() for part in torch.from_numpy(images).split(batch)]
     return torch.cat(outputs).float().numpy()
