@@ -36,15 +36,16 @@ def require(module: str, *, extra: str) -> Any:
 def attributes(package: str, rooms: Mapping[str, str]) -> Callable[[str], Any]:
     """Make a module-level ``__getattr__`` that imports rooms of a package on first access.
 
-    `rooms` maps the attribute to the module that it stands for, absolute or relative to `package`,
-    followed by the extra it needs: ``{"measure": ".measure torch"}``.
+    `rooms` maps the attribute to the module that it stands for, absolute or relative to `package`, or to a function in
+    it, followed by the extra it needs: ``{"measure": ".measure torch", "loss": ".regulariser:loss torch"}``.
     """
 
     def load(name: str) -> Any:
         if name not in rooms:
             raise AttributeError(f"module {package!r} has no attribute {name!r}")
-        module, extra = rooms[name].split()
-        absolute = package + module if module.startswith(".") else module
-        return require(absolute, extra=extra)
+        target, extra = rooms[name].split()
+        path, _, function = target.partition(":")
+        module = require(package + path if path.startswith(".") else path, extra=extra)
+        return getattr(module, function) if function else module
 
     return load

@@ -8,5 +8,11 @@ from .score import Agreement, agreement, curve, failure_rate, kernel
 __all__ = ["Agreement", "Logits", "agreement", "curve", "failure_rate", "flip_rate_capacity", "kernel"]
 
 __getattr__ = attributes(
-    __name__, {"attacks": "helpers.attacks torch", "measure": ".measure torch", "show": ".show jupyter"}
+    __name__,
+    {
+        "attacks": "helpers.attacks torch",
+        "loss": ".regulariser:loss torch",
+        "measure": ".measure torch",
+        "show": ".show jupyter",
+    },
 )
