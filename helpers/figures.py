@@ -10,6 +10,7 @@ import hashlib
 import html
 import io
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING, Any
 
@@ -72,6 +73,38 @@ class Figure:
         label = html.escape(self.alt, quote=True)
         svg = self.svg.replace("<svg ", f'<svg role="img" aria-label="{label}" ', 1)
         return f'<figure class="ys-figure">{svg}{caption}</figure>'
+
+    def _repr_html_(self) -> str:
+        return self.html
+
+
+@dataclass(frozen=True)
+class Table:
+    """A small table that shows itself: rows of text or numbers under column names; None shows as a dash."""
+
+    columns: Sequence[str]
+    rows: Sequence[Sequence[Any]]
+    caption: str
+    digits: int = 3
+
+    @property
+    def html(self) -> str:
+        """The table with its caption; the first cell of a row is its head."""
+        head = "".join(f"<th scope='col'>{html.escape(name)}</th>" for name in self.columns)
+        body = "".join(
+            "<tr>"
+            + f"<th scope='row'>{self._text(row[0])}</th>"
+            + "".join(f"<td>{self._text(cell)}</td>" for cell in row[1:])
+            + "</tr>"
+            for row in self.rows
+        )
+        caption = f"<caption>{html.escape(self.caption)}</caption>"
+        return f"<table class='ys-table'>{caption}<thead><tr>{head}</tr></thead><tbody>{body}</tbody></table>"
+
+    def _text(self, cell: Any) -> str:
+        if cell is None:
+            return "\u2014"
+        return f"{cell:.{self.digits}f}" if isinstance(cell, float) else html.escape(str(cell))
 
     def _repr_html_(self) -> str:
         return self.html

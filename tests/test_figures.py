@@ -208,3 +208,11 @@ def test_an_alt_text_is_a_sentence(alt):
         figures.show(fig, alt=alt, name="x")
     pyplot.close(fig)
     assert f"alt is {alt!r}: say in a sentence" in str(refusal.value)
+
+
+def test_a_table_shows_numbers_text_and_gaps():
+    table = figures.Table(["model", "value"], [["a < b", 0.12345], ["c", None], ["d", 3]], "Some & all", digits=2)
+    assert "<caption>Some &amp; all</caption>" in table.html
+    assert "<th scope='row'>a &lt; b</th><td>0.12</td>" in table.html
+    assert "<th scope='row'>c</th><td>\u2014</td>" in table.html
+    assert "<td>3</td>" in table._repr_html_()

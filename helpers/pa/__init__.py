@@ -1,11 +1,24 @@
 """Posterior agreement: how stable is a model's belief under covariate shift, labels aside?"""
 
 from ..lazy import attributes
+from .comparison import Row, Subsample, subsample, table
 from .interval import flip_rate_capacity
 from .record import Logits
 from .score import Agreement, agreement, curve, failure_rate, kernel
 
-__all__ = ["Agreement", "Logits", "agreement", "curve", "failure_rate", "flip_rate_capacity", "kernel"]
+__all__ = [
+    "Agreement",
+    "Logits",
+    "Row",
+    "Subsample",
+    "agreement",
+    "curve",
+    "failure_rate",
+    "flip_rate_capacity",
+    "kernel",
+    "subsample",
+    "table",
+]
 
 __getattr__ = attributes(
     __name__,

@@ -11,8 +11,9 @@ import numpy as np
 
 from .. import arrays, figures
 from ..errors import InputError
-from ..figures import Figure
+from ..figures import Figure, Table
 from ..uncertainty import Rate
+from .comparison import Row
 from .record import Logits
 from .score import Agreement, kernel
 
@@ -123,6 +124,81 @@ def contributions(result: Agreement) -> Figure:
     ends = f"from {values[0]:.2f} to {values[-1]:.2f} nat"
     alt = f"Sorted contributions of {result.n} rows, {ends}, mean {result.value:.3f}."
     return figures.show(fig, alt=alt, name="contributions")
+
+
+def sweep_table(tables: Mapping[str, Sequence[Row]], *, caption: str) -> Table:
+    """Everything said of each shift of each model, side by side."""
+    columns = ["model", "shift", "AFR_T", "AFR_P", "success", "PA / log k", "beta x margin", "flips alone", "ECE", "T"]
+    rows = []
+    for model, entries in tables.items():
+        for row in entries:
+            score = row.agreement
+            flips_alone = score.flip_rate_only / math.log(score.k)
+            rates = [row.afr_t.rate, row.afr_p.rate, row.success.rate]
+            scores = [score.relative, score.beta_margin, flips_alone, row.calibration_error, row.temperature]
+            rows.append([model, row.shift, *rates, *scores])
+    return Table(columns, rows, caption)
+
+
+def sweep(tables: Mapping[str, Sequence[Row]], *, unit: str, name: str = "sweep") -> Figure:
+    """AFR_T and relative agreement of each model against the strength of one shift."""
+    fig, (left, right) = figures.subplots(1, 2, figsize=(7.2, 3.4), sharey=True)
+    for series, (model, rows) in enumerate(tables.items()):
+        strengths = [_shift_and_strength(row.shift)[1] for row in rows]
+        rates = [(row.afr_t.rate, *(row.afr_t.interval or (None, None))) for row in rows]
+        _band(left, strengths, rates, series, model)
+        _band(right, strengths, [_relative(row.agreement) for row in rows], series, model)
+    left.set(xlabel=unit, ylabel="share", title="AFR_T: accuracy under attack", ylim=(-0.02, 1.04))
+    right.set(xlabel=unit, title="PA / log k: belief that is kept")
+    right.legend(loc="best")
+    said = "; ".join(
+        f"{model}: AFR_T {rows[0].afr_t.rate:.2f} to {rows[-1].afr_t.rate:.2f}, "
+        f"agreement {_relative(rows[0].agreement)[0]:.2f} to {_relative(rows[-1].agreement)[0]:.2f}"
+        for model, rows in tables.items()
+    )
+    return figures.show(fig, alt=f"Accuracy under attack and relative agreement against {unit}. {said}.", name=name)
+
+
+def ratio_curves(curves: Mapping[str, Sequence[Agreement]], ratios: Sequence[float]) -> Figure:
+    """Relative agreement of each model against the share of rows that is attacked."""
+    fig, axes = figures.subplots()
+    for series, (model, results) in enumerate(curves.items()):
+        _band(axes, ratios, [(result.relative, None, None) for result in results], series, model)
+    axes.set(xlabel="share of rows attacked", ylabel="PA / log k", ylim=(-0.02, 1.04))
+    axes.legend(loc="best")
+    said = "; ".join(f"{model} falls to {results[-1].relative:.2f}" for model, results in curves.items())
+    alt = f"Relative agreement against the share of rows attacked, 1 where none is: {said}."
+    return figures.show(fig, alt=alt, name="ratios")
+
+
+def distances(sizes: Mapping[str, np.ndarray], *, norm: str) -> Figure:
+    """How many pictures of each model are crossed within a distance: what FMN has to tell."""
+    fig, axes = figures.subplots()
+    medians = []
+    for series, (model, size) in enumerate(sizes.items()):
+        colour, _, line = figures.SERIES[series]
+        ordered = np.sort(size[np.isfinite(size)])
+        axes.plot(ordered, np.arange(1, len(ordered) + 1) / len(size), color=colour, linestyle=line, label=model)
+        medians.append(f"{model} {np.median(size):.3f}")
+    axes.set(xlabel=f"{norm} distance to the nearest other class", ylabel="share of pictures", ylim=(0, 1.02))
+    axes.legend(loc="lower right")
+    alt = f"Share of pictures whose class can be changed within a distance. Medians: {', '.join(medians)}."
+    return figures.show(fig, alt=alt, name="distances")
+
+
+def evidence(
+    agreements: np.ndarray, accuracies: np.ndarray, groups: Sequence[str], *, labels: tuple[str, str]
+) -> Figure:
+    """One point a network: its agreement under the shift at hand against its accuracy under the one held out."""
+    fig, axes = figures.subplots()
+    for series, group in enumerate(dict.fromkeys(groups)):
+        colour, marker, _ = figures.SERIES[series % len(figures.SERIES)]
+        mine = [i for i, other in enumerate(groups) if other == group]
+        axes.plot(agreements[mine], accuracies[mine], marker, color=colour, label=group)
+    axes.set(xlabel=labels[0], ylabel=labels[1])
+    axes.legend(loc="best")
+    alt = f"Scatter of {len(agreements)} networks: {labels[1]} against {labels[0]}, marked by how they were trained."
+    return figures.show(fig, alt=alt, name="evidence")
 
 
 def report(result: Agreement, figures_of: Sequence[Figure], *, title: str, rates: Mapping[str, Rate]) -> str:
