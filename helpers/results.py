@@ -118,7 +118,7 @@ class Result:
         rows = {
             "Numbers": self.provenance["record"],
             "Measured": f"{self.provenance['time']} on {self.provenance['hardware']}",
-            "Seed": self.provenance["seed"],
+            "Parameters": ", ".join(f"{name} {value}" for name, value in self.parameters.items() if value != ""),
             "Python": self.provenance["python"],
             "Packages": ", ".join(f"{name} {version}" for name, version in self.provenance["versions"].items()),
         }
@@ -147,7 +147,7 @@ def conclude(
     parameters : mapping
         The values of the notebook's parameters cell; one is named ``seed``.
     metrics : mapping of str to Metric
-        The headline numbers.
+        The headline numbers, each with an interval or the reason why it has none.
     figures : sequence of Figure
         What `figures.show` returned.
     record : str
@@ -158,7 +158,8 @@ def conclude(
     Raises
     ------
     InputError
-        Something that the schema of results does not allow, named by its path.
+        Something that the schema of results does not allow, named by its path; a metric that has neither interval nor
+        reason; two figures of one name.
     """
     origin = dict(provenance or records.provenance(seed=parameters.get("seed")))
     origin["record"] = f"loaded from {record}" if record else "measured in this run"
@@ -166,6 +167,9 @@ def conclude(
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise InputError(f"figures has {names.count(repeated[0])} named {repeated[0]!r}: give each a name of its own")
+    for name, metric in metrics.items():
+        if metric.value is not None and metric.interval is None and not metric.reason:
+            raise InputError(f"metrics has {name!r} without an interval: give one, or a reason why there is none")
     result = Result(chapter, dict(parameters), dict(metrics), {figure.name: figure.alt for figure in figures}, origin)
     check(result.to_dict(), where=f"result of {chapter!r}")
     text = _as_json(result.to_dict(), where=f"result of {chapter!r}")

@@ -10,6 +10,7 @@ import ast
 import io
 import json
 import math
+import re
 import tokenize
 from collections.abc import Mapping
 from dataclasses import dataclass
@@ -23,6 +24,11 @@ _TYPES: dict[str, type] = {"int": int, "float": float, "str": str, "bool": bool}
 _FORM = "write one parameter a line, as `name: type = literal  # unit, range`"
 
 
+_NUMBER = r"(-?\d+(?:\.\d+)?(?:e-?\d+)?)"
+#: The range at the end of a parameter's comment.
+_RANGE = re.compile(rf"(?:^|[\s,]){_NUMBER} to {_NUMBER}\s*$")
+
+
 @dataclass(frozen=True)
 class Parameter:
     """One declared parameter; `type` is "int", "float", "str" or "bool", `help` the comment on its line."""
@@ -31,6 +37,14 @@ class Parameter:
     type: str
     default: Value
     help: str
+
+    def allows(self, value: Value) -> bool:
+        """Whether a value lies in the range that the comment ends in, like ``1 to 200``; other comments allow all."""
+        found = _RANGE.search(self.help)
+        if found is None or isinstance(value, str | bool):
+            return True
+        low, high = map(float, found.groups())
+        return low <= value <= high
 
 
 def tags(cell: Mapping[str, Any]) -> list[str]:

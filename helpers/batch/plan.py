@@ -124,10 +124,14 @@ def _values(given: Any, parameter: Parameter, notebook: Path, where: str) -> lis
         raise InputError(f"{where}: an empty list gives no job: give a value, or leave the parameter out")
     values = given if isinstance(given, list) else [given]
     try:
-        return [parameters.canonical(value, parameter.type) for value in values]
+        typed = [parameters.canonical(value, parameter.type) for value in values]
     except ValueError as error:
         declared = f"{notebook.name} declares {parameter.name}: {parameter.type}"
         raise InputError(f"{where}: {error} ({declared})") from None
+    for value in typed:
+        if not parameter.allows(value):
+            raise InputError(f"{where}: {value!r} is out of range; {notebook.name} declares: {parameter.help}")
+    return typed
 
 
 def _refuse_duplicates(jobs: list[Job], where: str) -> None:

@@ -3,19 +3,23 @@
 from ..lazy import attributes
 from .comparison import Row, Subsample, subsample, table
 from .interval import flip_rate_capacity
+from .pairing import Pairs, ceiling, pair
 from .record import Logits
 from .score import Agreement, agreement, curve, failure_rate, kernel
 
 __all__ = [
     "Agreement",
     "Logits",
+    "Pairs",
     "Row",
     "Subsample",
     "agreement",
+    "ceiling",
     "curve",
     "failure_rate",
     "flip_rate_capacity",
     "kernel",
+    "pair",
     "subsample",
     "table",
 ]

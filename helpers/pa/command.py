@@ -4,13 +4,14 @@ from __future__ import annotations
 
 import argparse
 import json
+import sys
 from pathlib import Path
 
 import numpy as np
 
 from .. import arrays
 from ..errors import InputError
-from ..records import DAMAGED, atomic, read_npz
+from ..records import DAMAGED, atomic, provenance, read_npz
 from .inputs import INPUTS
 from .score import Agreement, agreement, failure_rate
 
@@ -53,9 +54,17 @@ def run(arguments: argparse.Namespace) -> int:
         rates["AFR_T, accuracy under the shift"] = failure_rate(shifted, labels, confidence=level)
     print(_summary(result))
     for name, rate in rates.items():
-        print(f"{name}: {rate.count} of {rate.n}")
+        print(f"{name}: {rate.rate:.4f}, {rate.count} of {rate.n}")
+    if result.k > result.n:
+        print(f"note: {result.k} classes and {result.n} rows; is the array transposed?", file=sys.stderr)
     if arguments.json is not None:
-        content = {**result.to_dict(), "rates": {name: rate.to_dict() for name, rate in rates.items()}}
+        files = {"logits": str(arguments.logits), "shifted": str(arguments.shifted)}
+        origin = {"files": files, "inputs": arguments.inputs, **provenance(seed=arguments.seed)}
+        content = {
+            **result.to_dict(),
+            "provenance": origin,
+            "rates": {name: rate.to_dict() for name, rate in rates.items()},
+        }
         _write(arguments.json, json.dumps(content, indent=2, allow_nan=False) + "\n")
     if arguments.html is not None:
         from . import show  # drawing is only needed here
@@ -64,7 +73,15 @@ def run(arguments: argparse.Namespace) -> int:
             show.kernel_curve(logits, shifted, result, inputs=arguments.inputs),
             show.contributions(result),
         ]
-        _write(arguments.html, show.report(result, drawn, title="Posterior agreement", rates=rates))
+        _write(
+            arguments.html,
+            show.report(
+                result,
+                drawn,
+                title=f"Posterior agreement: {arguments.logits.name} and {arguments.shifted.name}",
+                rates=rates,
+            ),
+        )
     return 0
 
 
@@ -107,11 +124,19 @@ def _read_csv(path: Path) -> np.ndarray:
         if rows and len(row) != len(rows[0]):
             raise InputError(f"{path}, line {number}: {len(row)} values, the lines before have {len(rows[0])}")
         rows.append(row)
+    _refuse_index(path, rows)
     array = np.array(rows)
     if array.ndim == 2 and array.shape[1] == 1:
         array = array[:, 0]
     whole = array.ndim == 1 and array.size and bool(np.all(array == np.round(array)))
     return array.astype(np.int64) if whole else array
+
+
+def _refuse_index(path: Path, rows: list[list[float]]) -> None:
+    """A first column that counts the rows is an index, and would pass for a class that never flips."""
+    counted = [row[0] for row in rows]
+    if len(rows) > 1 and len(rows[0]) > 1 and counted in (list(range(len(rows))), list(range(1, len(rows) + 1))):
+        raise InputError(f"{path}: the first column counts the rows, it is no class: write the file without its index")
 
 
 def _text(path: Path) -> str:
@@ -133,7 +158,11 @@ def _summary(result: Agreement) -> str:
     interval = "" if result.interval is None else " [{:.6f}, {:.6f}]".format(*result.interval)
     relative = "" if result.relative is None else f", relative {result.relative:.6f}"
     proof = "proven global" if result.certified else f"not proven global (bound {result.bound:.6f})"
-    return f"agreement {result.value:.6f} nat{interval}{relative}\nbeta {result.beta:.6g}, {result.status}, {proof}"
+    margin = "" if result.beta_margin is None else f", beta x margin {result.beta_margin:.6g}"
+    return (
+        f"agreement {result.value:.6f} nat{interval}{relative}\n"
+        f"beta {result.beta:.6g}{margin}, {result.status}, {proof}"
+    )
 
 
 def _write(path: Path, text: str) -> None:

@@ -33,13 +33,19 @@ def pair_of(logits: Any, shifted: Any, *, inputs: str, chunk: int | None) -> Pai
     xp = arrays.namespace(first, second, names=("logits", "shifted"))
     pair = Pair(first, second, xp, inputs == "probs", chunk)
     beliefs = [_inspect(pair, first, "logits", inputs), _inspect(pair, second, "shifted", inputs)]
-    if inputs == "logits" and pair.k > 1 and all(beliefs):
+    if inputs == "logits" and pair.k > 1 and any(beliefs):
         raise InputError(
-            "logits and shifted hold probabilities: every row lies in [0, 1] and sums to 1. Taken for logits they "
+            f"{_which(beliefs)} probabilities: every row lies in [0, 1] and sums to 1. Taken for logits they "
             "give another number, so pass inputs='probs'. If they really are logits, subtract 1 from both: "
             "a constant per row changes nothing"
         )
     return pair
+
+
+def _which(beliefs: Sequence[bool]) -> str:
+    if all(beliefs):
+        return "logits and shifted hold"
+    return "logits holds" if beliefs[0] else "shifted holds"
 
 
 def _inspect(pair: Pair, array: Any, name: str, inputs: str) -> bool:

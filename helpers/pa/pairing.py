@@ -18,8 +18,8 @@ from .record import LAYOUT
 from .score import Agreement, agreement
 
 HOW = ("label", "nearest")
-#: Rows of the first side in a block, and numbers of the second side in one: a block takes about 50 MB at most.
-BLOCK_ROWS, BLOCK_NUMBERS = 512, 2_000_000
+#: Rows of each side in a block, and numbers in it: what is in flight at once takes about 200 MB at most.
+FIRST_ROWS, SECOND_ROWS, NUMBERS = 512, 4096, 4_000_000
 
 Groups = list[tuple[Any, np.ndarray, np.ndarray]]  # class, its rows on the first side, its rows on the shifted side
 
@@ -121,7 +121,7 @@ def pair(
     if (labels is None) != (shifted_labels is None):
         raise InputError("labels are given for one domain only: give them for both, or for neither with how='nearest'")
     first, second = _classes(labels, "labels"), _classes(shifted_labels, "shifted_labels")
-    if first is not None and second is not None and (first.dtype.kind in "SU") != (second.dtype.kind in "SU"):
+    if first is not None and second is not None and (first.dtype.kind == "U") != (second.dtype.kind == "U"):
         raise InputError(f"labels are {first.dtype} and shifted_labels {second.dtype}: name the classes the same way")
     if how == "label":
         if first is None or second is None:
@@ -229,7 +229,7 @@ def _classes(labels: Any, name: str) -> np.ndarray | None:
     if labels is None:
         return None
     array = arrays.to_numpy(arrays.as_array(labels, name))
-    if array.ndim != 1 or not array.size or array.dtype.kind not in "iuSU":
+    if array.ndim != 1 or not array.size or array.dtype.kind not in "iuU":
         raise InputError(
             f"{name} has shape {array.shape} and type {array.dtype}: give one class per row, whole numbers or names"
         )
@@ -244,13 +244,14 @@ def _features(features: Any, classes: np.ndarray | None, name: str, labels_name:
     if classes is not None and len(classes) != len(array):
         raise InputError(f"{name} has {len(array)} rows and {labels_name} {len(classes)}: give one of each per input")
     array = array.reshape(len(array), -1)
-    for start in range(0, len(array), BLOCK_ROWS):
-        block = array[start : start + BLOCK_ROWS]
+    rows = _rows_in_block(array, FIRST_ROWS)
+    for start in range(0, len(array), rows):
+        block = array[start : start + rows]
         if not np.isfinite(block).all():
             row, column = np.argwhere(~np.isfinite(block))[0]
             raise InputError(f"{name}[{start + row}] holds {block[row, column]}: drop or mend this row")
         # squares of anything larger leave the range of float64
-        if np.abs(block.astype(np.float64)).max() > 1e150:
+        if np.abs(block.astype(np.float64)).max() > 1e140:
             raise InputError(
                 f"{name} reaches {np.abs(block).max():.3g}: divide the features of both domains by a number"
             )
@@ -289,18 +290,15 @@ def _by_distance(
 ) -> list[tuple[np.ndarray, np.ndarray]]:
     usable = [(rows, others) for _, rows, others in groups if not itself or len(rows) > 1]
     return [
-        (part, _nearest(a, part, b, others, itself))
-        for rows, others in usable
-        for part in np.split(rows, range(BLOCK_ROWS, len(rows), BLOCK_ROWS))
+        (part, _nearest(a, part, b, others, itself)) for rows, others in usable for part in _blocks(rows, a, FIRST_ROWS)
     ]
 
 
 def _nearest(a: np.ndarray, rows: np.ndarray, b: np.ndarray, others: np.ndarray, itself: bool) -> np.ndarray:
     """For each of `rows` of a the nearest of `others`, rows of b: the best of one block of b after another."""
-    block = max(1, min(4096, BLOCK_NUMBERS // b.shape[1]))
     points = a[rows].astype(np.float64)
     best, nearest = np.full(len(rows), np.inf), np.full(len(rows), -1)
-    for part in np.split(others, range(block, len(others), block)):
+    for part in _blocks(others, b, SECOND_ROWS):
         barred = rows[:, None] == part if itself else None
         distances, found = _nearest_in_block(points, b[part].astype(np.float64), barred)
         closer = distances < best
@@ -308,9 +306,18 @@ def _nearest(a: np.ndarray, rows: np.ndarray, b: np.ndarray, others: np.ndarray,
     return nearest
 
 
+def _blocks(rows: np.ndarray, features: np.ndarray, most: int) -> list[np.ndarray]:
+    size = _rows_in_block(features, most)
+    return [rows[start : start + size] for start in range(0, len(rows), size)]
+
+
+def _rows_in_block(features: np.ndarray, most: int) -> int:
+    return max(1, min(most, NUMBERS // features.shape[1]))
+
+
 def _nearest_in_block(a: np.ndarray, b: np.ndarray, barred: np.ndarray | None) -> tuple[np.ndarray, np.ndarray]:
     """Squared distance and place of the point of b nearest to each point of a; inf where every one is barred."""
-    squares_a, squares_b = np.sum(a * a, axis=1), np.sum(b * b, axis=1)
+    squares_a, squares_b = np.einsum("ij,ij->i", a, a), np.einsum("ij,ij->i", b, b)
     rough = squares_a[:, None] + squares_b - 2.0 * (a @ b.T)
     if barred is not None:
         rough[barred] = np.inf

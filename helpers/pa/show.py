@@ -44,7 +44,7 @@ def kernel_curve(logits: Any, shifted: Any, result: Agreement, *, inputs: str = 
     axes.legend(loc="lower center")
     alt = (
         f"Line plot of agreement in nats over the inverse temperature on a log axis. {_in_words(result)} "
-        f"{len(result.local_maxima)} local maxima were found."
+        f"Local maxima found: {len(result.local_maxima)}."
     )
     return figures.show(fig, alt=alt, name="kernel")
 
@@ -94,6 +94,8 @@ def worst_rows(
     """The pictures that lower agreement most, clean above and shifted below, with what the model says of each."""
     if shift not in record.shifted:
         raise InputError(f"shift is {shift!r}: the record has {', '.join(record.shifted)}")
+    if not result.n == len(clean) == len(shifted):
+        raise InputError(f"clean has {len(clean)} pictures, shifted {len(shifted)}, the result {result.n} rows")
     rows = result.worst_rows(count)
     before = record.logits.argmax(axis=1)
     after = record.shifted[shift].argmax(axis=1)

@@ -1,13 +1,16 @@
 """The training loop: it learns, it can be repeated, and it leaves everything else alone."""
 
+import copy
+
 import numpy as np
 import pytest
 import torch
 from torch import nn
 
-from helpers import results
+from helpers import attacks, pa, results
+from helpers.datasets import digits
 from helpers.errors import InputError
-from helpers.models import training
+from helpers.models import defences, training
 from helpers.models.small import SmallCNN
 
 
@@ -92,6 +95,110 @@ def test_a_bar_shows_progress_but_not_on_a_page(bars, monkeypatch, capsys, batch
 def test_no_epochs_are_refused(bars, epochs):
     with pytest.raises(InputError, match=f"epochs is {epochs}: train for at least 1"):
         training.fit(SmallCNN(), *bars, epochs=epochs)
+
+
+def after_one_step(**options):
+    """Weights of a linear model after one step on one row, from the weights 0."""
+    model = nn.Linear(2, 2, bias=False)
+    nn.init.zeros_(model.weight)
+    training.fit(model, np.array([[1.0, 0.0]], np.float32), np.array([1]), epochs=1, learning_rate=0.01, **options)
+    return model.weight.detach().cpu().numpy()
+
+
+def swap(model, x, y):
+    """A shift that swaps the two inputs, and leaves a gradient behind as careless attacks do."""
+    model(x).sum().backward()
+    return x.flip(1)
+
+
+def test_an_adversary_replaces_the_pictures():
+    assert np.allclose(after_one_step(), 0.01 * np.array([[-1, 0], [1, 0]]))
+    assert np.allclose(after_one_step(adversary=swap), 0.01 * np.array([[0, -1], [0, 1]]))
+
+
+def test_a_penalty_is_added_to_the_loss_on_clean_pictures():
+    """Cross-entropy moves the clean column only; the penalty, on the shifted one, pulls the other by its sign."""
+    seen = []
+
+    def penalty(clean, shifted):
+        seen.append((clean.shape, shifted.shape))
+        return shifted[:, 0].sum() - shifted[:, 1].sum()
+
+    assert np.allclose(after_one_step(adversary=swap, penalty=penalty), 0.01 * np.array([[-1, -1], [1, 1]]))
+    assert np.allclose(
+        after_one_step(adversary=swap, penalty=penalty, penalty_weight=0.0), 0.01 * np.array([[-1, 0], [1, 0]])
+    )
+    # against cross-entropy, whose gradient is 1/2 at the start: the weight decides which of them wins
+    against = {"adversary": lambda model, x, y: x, "penalty": lambda clean, shifted: -penalty(clean, shifted)}
+    assert after_one_step(**against, penalty_weight=0.4)[0, 0] < 0 < after_one_step(**against, penalty_weight=0.6)[0, 0]
+    assert set(seen) == {((1, 2), (1, 2))}
+
+
+def test_the_adversary_sees_every_batch_with_its_labels(bars):
+    images, labels = bars
+    seen = []
+
+    def spy(model, x, y):
+        assert model.training
+        seen.append(np.array_equal(x[:, 0].argmax(dim=1)[:, 0].cpu(), y.cpu()) or (len(x), len(y)))
+        return x
+
+    first = training.fit(SmallCNN(), images, labels, epochs=1, adversary=spy)
+    assert len(seen) == 4
+    assert torch.equal(weights(first), weights(training.fit(SmallCNN(), images, labels, epochs=1)))
+
+
+@pytest.fixture(scope="module")
+def trained():
+    """One network trained further in three ways: plainly, against attacks, and for agreement; and 150 test digits."""
+    split = digits.load()
+    rows, adversary = (split.train_images, split.train_labels), defences.pgd_adversary(0.15)
+    start = training.fit(SmallCNN(), *rows, epochs=6, learning_rate=3e-3)
+
+    def further(epochs, **options):
+        return training.fit(copy.deepcopy(start), *rows, epochs=epochs, **options)
+
+    networks = {
+        "plain": further(4),
+        "robust": further(4, adversary=adversary),
+        "regularised": further(2, adversary=adversary, penalty=pa.loss),
+    }
+    return networks, torch.from_numpy(split.test_images[:150]), torch.from_numpy(split.test_labels[:150])
+
+
+def under_attack(trained, name):
+    """Accuracy on clean and on attacked digits, and relative agreement between them."""
+    networks, x, y = trained
+    model = networks[name]
+    attacked = attacks.pgd(model, x, y, norm="linf", eps=0.1, steps=20).inputs.numpy()
+    clean, shifted = training.logits(model, x.numpy()), training.logits(model, attacked)
+    right = [np.mean(outputs.argmax(axis=1) == y.numpy()) for outputs in (clean, shifted)]
+    return *right, pa.agreement(clean, shifted).relative
+
+
+def test_adversarial_training_makes_robust(trained):
+    plain, robust = under_attack(trained, "plain"), under_attack(trained, "robust")
+    assert robust[0] > 0.9
+    assert robust[1] > plain[1] + 0.1
+
+
+def test_the_penalty_raises_agreement(trained):
+    plain, regularised = under_attack(trained, "plain"), under_attack(trained, "regularised")
+    assert regularised[0] > 0.85
+    assert regularised[2] > plain[2] + 0.05
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"penalty": pa.loss}, "penalty needs shifted pictures"),
+        ({"penalty_weight": -1.0}, "penalty_weight is -1.0"),
+        ({"penalty_weight": float("nan")}, "penalty_weight is nan"),
+    ],
+)
+def test_hooks_that_make_no_sense_are_refused(bars, options, message):
+    with pytest.raises(InputError, match=message):
+        training.fit(SmallCNN(), *bars, epochs=1, **options)
 
 
 class Fickle(nn.Module):
