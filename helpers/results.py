@@ -9,6 +9,7 @@ import math
 import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -167,11 +168,11 @@ def conclude(
     repeated = sorted({name for name in names if names.count(name) > 1})
     if repeated:
         raise InputError(f"figures has {names.count(repeated[0])} named {repeated[0]!r}: give each a name of its own")
-    for name, metric in metrics.items():
-        if metric.value is not None and metric.interval is None and not metric.reason:
-            raise InputError(f"metrics has {name!r} without an interval: give one, or a reason why there is none")
     result = Result(chapter, dict(parameters), dict(metrics), {figure.name: figure.alt for figure in figures}, origin)
     check(result.to_dict(), where=f"result of {chapter!r}")
+    for name, metric in metrics.items():
+        if isinstance(metric.value, Real) and metric.interval is None and not metric.reason:
+            raise InputError(f"metrics has {name!r} without an interval: give one, or a reason why there is none")
     text = _as_json(result.to_dict(), where=f"result of {chapter!r}")
     destination = os.environ.get(DESTINATION)
     if destination:

@@ -148,7 +148,7 @@ def test_a_batch_run_gets_its_file_whole(tmp_path, monkeypatch):
     path = tmp_path / "pa.result.json"
     path.write_text("old")
     monkeypatch.setenv(results.DESTINATION, str(path))
-    metrics = {**METRICS, "beta": Metric(math.inf, "1 / logit")}
+    metrics = {**METRICS, "beta": Metric(math.inf, "1 / logit", reason="exact")}
     result = conclude("pa", parameters={"seed": 0, "note": "größer"}, metrics=metrics)
     text = path.read_text(encoding="utf-8")
     assert json.loads(text) == result.to_dict()
@@ -256,3 +256,11 @@ def test_every_listed_table_can_be_had():
     with (results.PUBLISHED / "tables.csv").open(encoding="utf-8", newline="") as stream:
         for entry in csv.DictReader(stream):
             assert len(published(entry["source"], entry["table"])) == int(entry["rows"])
+
+
+def test_an_estimate_has_an_interval_or_says_why_not():
+    with pytest.raises(InputError, match="metrics has 'bare' without an interval"):
+        conclude("pa", parameters={}, metrics={"bare": Metric(0.5, "ratio")})
+    conclude(
+        "pa", parameters={}, metrics={"status": Metric("interior", ""), "why": Metric(0.5, "ratio", reason="exact")}
+    )

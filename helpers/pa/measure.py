@@ -66,18 +66,22 @@ def attacked(
     *,
     norm: str = "linf",
     steps: int = 40,
+    step: float | None = None,
     objective: str = "cross_entropy",
     seed: int = 0,
 ) -> dict[str, np.ndarray]:
     """Copies of pictures attacked by PGD at each budget, named like "pgd-linf 0.1"; see `attacks.pgd`.
 
-    The last iterate is kept, also where the attack failed: giving clean pictures back for failures would flatter the
-    model.
+    `step` is the length of a step as a share of the budget, by default 2.5 / steps. The last iterate is kept, also
+    where the attack failed: giving clean pictures back for failures would flatter the model.
     """
     x, y = _on_device(model, images), torch.from_numpy(labels)
     found = {}
     for budget in eps:
-        result = attacks.pgd(model, x, y, norm=norm, eps=budget, steps=steps, objective=objective, seed=seed)
+        length = None if step is None else step * budget
+        result = attacks.pgd(
+            model, x, y, norm=norm, eps=budget, steps=steps, step=length, objective=objective, seed=seed
+        )
         found[f"pgd-{norm} {budget:g}"] = result.inputs.cpu().numpy()
     return found
 

@@ -44,7 +44,9 @@ def test_the_numbers_are_the_librarys(folder, noisy, capsys, ending):
     assert score(folder, *options, clean=f"clean.{ending}", shifted=f"shifted.{ending}") == 0
     result = pa.agreement(*noisy, confidence=0.9, seed=7)
     content = json.loads((folder / "out.json").read_text(encoding="utf-8"))
-    rates = content.pop("rates")
+    rates, origin = content.pop("rates"), content.pop("provenance")
+    assert origin["files"] == {"logits": str(folder / f"clean.{ending}"), "shifted": str(folder / f"shifted.{ending}")}
+    assert (origin["inputs"], origin["seed"]) == ("logits", 7)
     assert content == json.loads(json.dumps(result.to_dict()))
     assert rates["AFR_P, predictions kept"]["count"] == pa.failure_rate(noisy[1], noisy[0]).count
     assert rates["Accuracy, clean"]["count"] == pa.failure_rate(noisy[0], LABELS).count
@@ -54,7 +56,9 @@ def test_the_numbers_are_the_librarys(folder, noisy, capsys, ending):
     low, high = result.interval
     assert output.out.startswith(f"agreement {result.value:.6f} nat [{low:.6f}, {high:.6f}], relative ")
     assert "interior, proven global" in output.out
-    assert f"Accuracy, clean: {rates['Accuracy, clean']['count']} of 400" in output.out
+    accuracy = rates["Accuracy, clean"]
+    assert f"Accuracy, clean: {accuracy['rate']:.4f}, {accuracy['count']} of 400" in output.out
+    assert f"beta x margin {result.beta_margin:.6g}" in output.out
 
 
 def test_without_labels_no_accuracy_and_without_files_none_written(folder, capsys):
@@ -314,3 +318,20 @@ def test_a_maximum_that_is_not_proven_says_so(folder, capsys, monkeypatch):
     monkeypatch.setattr(command, "agreement", lambda *a, **k: replace(original(*a, **k), bound=1.7))
     assert score(folder) == 0
     assert "not proven global (bound 1.700000)" in capsys.readouterr().out
+
+
+@pytest.mark.parametrize("first", [0, 1])
+def test_an_index_column_is_no_class(folder, noisy, capsys, first):
+    """As `DataFrame.to_csv` writes it: a class that counts the rows would never flip."""
+    lines = [",cat,dog,fox,owl,bat,ant"]
+    lines += [f"{first + i}," + ",".join(map(str, row)) for i, row in enumerate(noisy[0].tolist())]
+    (folder / "frame.csv").write_text("\n".join(lines))
+    assert score(folder, clean="frame.csv") == 2
+    assert "the first column counts the rows" in capsys.readouterr().err
+
+
+def test_more_classes_than_rows_is_pointed_out(folder, noisy, capsys):
+    for name, array in zip(("clean", "shifted"), noisy, strict=True):
+        np.save(folder / f"{name}_turned.npy", array.T)
+    assert score(folder, clean="clean_turned.npy", shifted="shifted_turned.npy") == 0
+    assert "400 classes and 6 rows; is the array transposed?" in capsys.readouterr().err

@@ -57,7 +57,7 @@ def test_the_curve_is_the_kernel_and_its_maximum_is_the_score(drawn, bimodal):
     assert len(expected) == 1
     assert f"{result.value:.3f} nat" in figure.alt
     assert f"beta {result.beta:.3g}" in figure.alt
-    assert "2 local maxima" in figure.alt
+    assert "Local maxima found: 2." in figure.alt
 
 
 @pytest.mark.parametrize("status", CASES)
