@@ -75,3 +75,13 @@ def test_expected_calibration_error_of_the_table_uses_the_shifted_logits(record)
     confident = softmax(record.shifted["noise 1"], axis=1).max(axis=1).mean()
     accuracy = pa.table(record)[0].afr_t.rate
     assert pa.table(record)[0].calibration_error >= abs(confident - accuracy) - 1e-12
+
+
+def test_the_spread_is_that_of_a_sample(noisy):
+    """Of two draws: their distance over the square root of 2, the divisor being n - 1."""
+    rng = np.random.default_rng(4)
+    some = [rng.permutation(400)[:30] for _ in range(2)]
+    first, second = (pa.agreement(noisy[0][rows], noisy[1][rows]).value for rows in some)
+    (found,) = pa.subsample(*noisy, [30], draws=2, seed=4)
+    assert found.spread == pytest.approx(abs(first - second) / np.sqrt(2), abs=1e-12)
+    assert found.bias == pytest.approx((first + second) / 2 - pa.agreement(*noisy).value, abs=1e-12)
