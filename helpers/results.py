@@ -4,9 +4,11 @@ from __future__ import annotations
 
 import csv
 import html
+import importlib
 import json
 import math
 import os
+import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
@@ -188,8 +190,7 @@ def in_batch() -> bool:
 
 def check(content: Any, *, where: str) -> None:
     """Hold the content of a result file against the schema; the error names the path of the first fault."""
-    import jsonschema  # slow to import, and only needed where something is concluded
-
+    jsonschema = _jsonschema()
     error = jsonschema.exceptions.best_match(jsonschema.Draft202012Validator(SCHEMA).iter_errors(content))
     if error is not None:
         raise InputError(f"{where}: {error.json_path}: {error.message}")
@@ -197,6 +198,20 @@ def check(content: Any, *, where: str) -> None:
         for key in ("value", "low", "high"):
             if isinstance(metric[key], float) and math.isnan(metric[key]):
                 raise InputError(f"{where}: $.metrics.{name}.{key}: nan says nothing, give None and a reason")
+
+
+def _jsonschema() -> Any:
+    """The validator, without the address checker it would load: that costs two seconds, and no schema here uses it."""
+    hidden = "rfc3987_syntax"
+    loaded = sys.modules.get(hidden)
+    sys.modules[hidden] = None  # type: ignore[assignment]
+    try:
+        return importlib.import_module("jsonschema")
+    finally:
+        if loaded is None:
+            del sys.modules[hidden]
+        else:
+            sys.modules[hidden] = loaded
 
 
 def _as_json(content: Any, *, where: str) -> str:
