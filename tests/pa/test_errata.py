@@ -9,7 +9,9 @@ from torch.utils.data import DataLoader, Dataset, TensorDataset
 
 from helpers import pa
 from helpers.calibration import expected_calibration_error
+from helpers.datasets import digits
 from helpers.errors import InputError
+from helpers.models import defences, small, training
 
 from . import oracle
 
@@ -369,3 +371,42 @@ def test_failure_rate_counts_rows():
     rate = pa.failure_rate(np.eye(4)[shifted], labels)
     assert (rate.count, rate.n) == (6, 10)
     assert pa.failure_rate(np.eye(4)[shifted], np.eye(4)[clean]).count == 7
+
+
+@pytest.fixture(scope="module")
+def digit_network():
+    """An undefended network and 150 test digits."""
+    split = digits.load()
+    model = training.fit(small.SmallCNN(), split.train_images, split.train_labels, epochs=10)
+    return model, split.test_images[:150], split.test_labels[:150]
+
+
+def test_l2_default_is_a_weak_attack(digit_network):
+    model, images, labels = digit_network
+    found = {
+        norm: pa.table(
+            pa.measure.logits(
+                model, images, pa.measure.attacked(model, images, labels, [0.3], norm=norm), labels=labels
+            )
+        )[0]
+        for norm in ("linf", "l2")
+    }
+    assert found["linf"].afr_t.rate < 0.1
+    assert found["l2"].afr_t.rate > 0.5
+    # under the real attack both fall together, where the source saw accuracy stay
+    assert found["linf"].agreement.relative < 0.15 < found["l2"].agreement.relative
+
+
+def test_hidden_gradient_is_no_defence(digit_network):
+    model, images, labels = digit_network
+    defended = defences.JpegReverseSigmoid(model)
+    around = torch.nn.Sequential(defences.Jpeg(gradient="straight_through"), model)
+
+    def judge(attacked_on):
+        pictures = pa.measure.attacked(attacked_on, images, labels, [0.15], steps=10)
+        return pa.table(pa.measure.logits(defended, images, pictures, labels=labels))[0]
+
+    naive, through, transferred = judge(defended), judge(around), judge(model)
+    assert naive.afr_t.rate > 0.8
+    assert max(through.afr_t.rate, transferred.afr_t.rate) < 0.5
+    assert through.agreement.value < naive.agreement.value - 0.5
