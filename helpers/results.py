@@ -8,14 +8,13 @@ import importlib
 import json
 import math
 import os
-import sys
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from numbers import Real
 from pathlib import Path
 from typing import Any
 
-from . import records
+from . import lazy, records
 from .errors import InputError
 from .uncertainty import Interval, Rate
 
@@ -201,17 +200,8 @@ def check(content: Any, *, where: str) -> None:
 
 
 def _jsonschema() -> Any:
-    """The validator, without the address checker it would load: that costs two seconds, and no schema here uses it."""
-    hidden = "rfc3987_syntax"
-    loaded = sys.modules.get(hidden)
-    sys.modules[hidden] = None  # type: ignore[assignment]
-    try:
+    with lazy.hidden("rfc3987_syntax"):
         return importlib.import_module("jsonschema")
-    finally:
-        if loaded is None:
-            del sys.modules[hidden]
-        else:
-            sys.modules[hidden] = loaded
 
 
 def _as_json(content: Any, *, where: str) -> str:
@@ -235,6 +225,9 @@ def published(source: str, table: str) -> list[dict[str, Any]]:
     'words'
     """
     path = PUBLISHED / f"{source}.csv"
+    if not path.exists() and in_batch():  # where a notebook finds only the data that it declares
+        declare = f"add data/published/{source}.csv to the notebook's metadata.yardsticks.data"
+        raise InputError(f"source is {source!r}, and this run was given no such table: {declare}")
     if source == "tables" or not path.exists():
         known = ", ".join(sorted(p.stem for p in PUBLISHED.glob("*.csv") if p.stem != "tables"))
         raise InputError(f"source is {source!r}: published tables exist for {known}")

@@ -38,13 +38,15 @@ METADATA = {
     "kernelspec": {"display_name": "Python 3", "language": "python", "name": "python3"},
     "language_info": {"name": "python"},
 }
+DECLARED = "yardsticks"  # what a chapter says to the batch: the data files it reads
 UNIT_AND_RANGE = re.compile(r"[^,]+,\s*\S.*")
 FENCE = re.compile(r"\s{0,3}(```|~~~)")
 
 
 def strip(notebook: NotebookNode) -> NotebookNode:
     """Remove, in place, what executing or editing leaves behind: outputs, counts, metadata but tags."""
-    notebook.metadata = nbformat.from_dict(METADATA)
+    declared = {DECLARED: notebook.metadata[DECLARED]} if DECLARED in notebook.metadata else {}
+    notebook.metadata = nbformat.from_dict(METADATA | declared)
     for cell in notebook.cells:
         tags = _tags(cell)
         cell.metadata = nbformat.from_dict({"tags": tags} if tags else {})
@@ -58,8 +60,8 @@ def problems(notebook: NotebookNode) -> Iterator[str]:
     if (notebook.nbformat, notebook.nbformat_minor) < (4, 5):
         yield "is older than format 4.5, which gives cells their ids: save it with a current JupyterLab"
         return
-    if notebook.metadata != METADATA:
-        yield "has metadata besides the kernel python3: run this script with --fix"
+    if {k: v for k, v in notebook.metadata.items() if k != DECLARED} != METADATA:
+        yield "has metadata besides the kernel python3 and the data it declares: run this script with --fix"
     count = len(notebook.cells)
     if count > MOST_CELLS:
         yield f"has {count} cells, the most is {MOST_CELLS}: move work into helpers or split the chapter"

@@ -1,17 +1,19 @@
 """Render: from an executed notebook to the copy that is published, and from a chapter to its student version.
 
-Both functions are pure: a notebook of nbformat 4.5 goes in, another comes out.
+All functions are pure: a notebook of nbformat 4.5 goes in, another comes out.
 """
 
 from __future__ import annotations
 
 import ast
 import copy
+import json
 import re
 from collections.abc import Mapping
 from typing import Any
 
 from .. import lazy
+from ..errors import InputError
 from . import parameters
 from .parameters import Parameter, Value
 
@@ -19,12 +21,74 @@ SOLUTION_MARK = "# --- solution"
 YOUR_TURN = "...  # your turn"
 
 
+#: What differs from run to run in a notebook that is otherwise the same: addresses of objects, names of widgets, times.
+_ACCIDENTS = (
+    (re.compile(r"\b0x[0-9a-f]{6,16}\b"), "0x"),
+    (re.compile(r"\b[0-9a-f]{32}\b"), "model"),
+    (re.compile(r"\b\d{4}-\d\d-\d\dT\d\d:\d\d:\d\d(\.\d+)?(\+00:00|Z)?"), "time"),
+)
+
+
+def cleaned(executed: bytes) -> bytes:
+    """papermill's file without the cell it injected and what it and nbclient noted (times, paths)."""
+    notebook = json.loads(executed)
+    cells = notebook["cells"] = [c for c in notebook["cells"] if "injected-parameters" not in parameters.tags(c)]
+    notebook["metadata"].pop("papermill", None)
+    code = 0
+    for cell in cells:
+        for key in ("papermill", "execution"):
+            cell["metadata"].pop(key, None)
+        if not cell["metadata"].get("tags", True):  # papermill gives every cell a list of tags
+            del cell["metadata"]["tags"]
+        if cell["cell_type"] == "code":
+            code += 1
+            _count(cell, code)
+    return (json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n").encode()
+
+
+def page(source: bytes, executed: bytes, values: Mapping[str, Value]) -> bytes:
+    """The notebook `source` as it stands now, with the outputs of a run of the same code, folded; see `fold`.
+
+    Raises
+    ------
+    InputError
+        `executed` has other code cells than `source`.
+    """
+    with lazy.hidden("rfc3987_syntax"):
+        nbformat = lazy.require("nbformat", extra="batch")
+    notebook, run = (nbformat.reads(text.decode(), as_version=4) for text in (source, executed))
+    code, done = ([cell for cell in one.cells if cell.cell_type == "code"] for one in (notebook, run))
+    for number, (cell, its) in enumerate(zip(code, done, strict=False), start=1):
+        if "parameters" not in parameters.tags(cell) and cell.source != its.source:
+            raise InputError(f"code cell {number} is not the one that was executed: execute the notebook again")
+        cell.outputs, cell.execution_count = its.outputs, its.execution_count
+    if len(code) != len(done):
+        raise InputError(f"{len(code)} code cells, but {len(done)} were executed: execute the notebook again")
+    notebook.metadata |= run.metadata  # what the kernel said of its language, and the state of widgets
+    return (nbformat.writes(fold(notebook, values)) + "\n").encode()
+
+
+def normalised(notebook: bytes) -> Any:
+    """A notebook as plain data to compare with another run of it: without what differs by accident.
+
+    Addresses of objects, identifiers of widgets and times of day in outputs are replaced by a word.
+    """
+    content = json.loads(notebook)
+    for cell in content["cells"]:
+        outputs = json.dumps(cell.get("outputs", []), sort_keys=True)
+        for pattern, word in _ACCIDENTS:
+            outputs = pattern.sub(word, outputs)
+        if cell["cell_type"] == "code":
+            cell["outputs"] = json.loads(outputs)
+    content["metadata"].pop("widgets", None)
+    return content
+
+
 def fold(notebook: Any, values: Mapping[str, Value]) -> Any:
     """The executed `notebook` with its run's parameter values in one place.
 
-    The `parameters` cell gets the run's values, line by line, comments kept; the cell that papermill injected
-    goes; a Markdown table of parameter, value, default, and unit and range stands before the cell; what
-    papermill and nbclient noted (times, paths) is dropped. Cell ids stay.
+    The `parameters` cell gets the run's values, line by line, comments kept, and a Markdown table of parameter, value,
+    default, and unit and range stands before it. Cell ids stay.
 
     Raises
     ------
@@ -32,14 +96,12 @@ def fold(notebook: Any, values: Mapping[str, Value]) -> Any:
         `notebook` has not exactly one `parameters` cell, or `values` do not fit it.
     """
     folded = copy.deepcopy(notebook)
-    folded.cells = [cell for cell in folded.cells if "injected-parameters" not in parameters.tags(cell)]
     index = parameters.find(folded.cells, where="the notebook")
     cell = folded.cells[index]
     declared = parameters.declared(cell.source)
     cell.source = parameters.rewrite(cell.source, values)
     if declared:
         folded.cells.insert(index, _table_cell(declared, values, cell.id))
-    _strip_run(folded)
     return _validated(folded)
 
 
@@ -57,7 +119,6 @@ def student(notebook: Any) -> Any:
             cell.outputs, cell.execution_count = [], None
             if _is_solution(cell):
                 cell.source = _stub(cell.source)
-    _strip_run(sheet)
     return _validated(sheet)
 
 
@@ -84,13 +145,13 @@ def _text(plain: str) -> str:
     return re.sub(r"([\\`*_{}\[\]<>|$~#])", r"\\\1", plain)
 
 
-def _strip_run(notebook: Any) -> None:
-    notebook.metadata.pop("papermill", None)
-    for cell in notebook.cells:
-        for key in ("papermill", "execution"):
-            cell.metadata.pop(key, None)
-        if not cell.metadata.get("tags", True):  # papermill gives every cell a list of tags
-            del cell.metadata["tags"]
+def _count(cell: dict[str, Any], number: int) -> None:
+    """Number an executed cell and its result, so that the injected cell leaves no gap."""
+    if cell["execution_count"] is not None:
+        cell["execution_count"] = number
+        for output in cell["outputs"]:
+            if "execution_count" in output:
+                output["execution_count"] = number
 
 
 def _is_solution(cell: Any) -> bool:

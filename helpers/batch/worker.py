@@ -1,51 +1,68 @@
-"""One notebook in this process: ``python -m helpers.batch.worker FOLDER``, started by `execute`.
+"""One notebook in this process: ``python -m helpers.batch.worker FOLDER``, started by `process`.
 
-FOLDER holds ``source.ipynb`` and ``parameters.json``. The worker leaves there ``executed.ipynb`` (papermill's
-copy, saved after every cell), ``folded.ipynb`` (the copy to publish, on success) and, last, ``verdict.json``:
-null, or why it failed.
+FOLDER holds ``source.ipynb`` and ``order.json``. The worker leaves there ``executed.ipynb`` (papermill's copy, saved
+after every cell) and, last, ``verdict.json``: the error, or null, and whether trying again is no use.
 """
 
 from __future__ import annotations
 
 import json
 import logging
+import os
 import resource
-import signal
+import shutil
 import sys
+import threading
 import traceback
 from pathlib import Path
 from subprocess import Popen
 from typing import Any
 
 from .. import lazy
-from . import render
+from ..errors import InputError, MissingExtra
+from . import environment
+from .process import describe_death, out_of_memory_kills
 
 
 def main(folder: Path) -> None:
-    """Execute and fold the notebook in `folder`; write the verdict."""
-    values = json.loads((folder / "parameters.json").read_text(encoding="utf-8"))
+    """Execute the notebook in `folder`; write the verdict."""
+    threading.Thread(target=_end_with_the_runner, args=[folder], daemon=True).start()
+    order = json.loads((folder / "order.json").read_text(encoding="utf-8"))
+    final = False
     try:
-        verdict = _execute(folder, values)
-    except Exception as error:
+        environment.refuse_another(order["environment"])
+        error = _execute(folder, order["parameters"])
+    except Exception as failure:
         traceback.print_exc()
-        verdict = f"{type(error).__name__}: {error}"
-    (folder / "verdict.json").write_text(json.dumps(verdict), encoding="utf-8")
+        error = f"{type(failure).__name__}: {failure}"
+        final = isinstance(failure, InputError | MissingExtra)
+    (folder / "verdict.json").write_text(json.dumps({"error": error, "final": final}), encoding="utf-8")
+
+
+def _end_with_the_runner(folder: Path) -> None:
+    """Wait until the other end of standard input is gone, however it went; then end all that this job started."""
+    os.read(0, 1)
+    psutil = lazy.require("psutil", extra="batch")
+    for member in psutil.Process().children(recursive=True):
+        member.kill()
+    shutil.rmtree(folder, ignore_errors=True)
+    os._exit(1)
 
 
 def _execute(folder: Path, values: dict[str, Any]) -> str | None:
     """None, or why the notebook did not run to its end."""
-    # An optional format of jsonschema, which notebooks do not use, takes two seconds to import: hide it.
-    sys.modules.setdefault("rfc3987_syntax", None)  # type: ignore[arg-type]
-    papermill = lazy.require("papermill", extra="batch")
+    kills = out_of_memory_kills()
+    with lazy.hidden("rfc3987_syntax"):
+        papermill = lazy.require("papermill", extra="batch")
     # papermill warns of comments that it cannot read (one with "=" in it); `plan` has checked the cell.
     logging.getLogger("papermill").setLevel(logging.ERROR)
     nbclient = lazy.require("nbclient.exceptions", extra="batch")
     try:
-        executed = papermill.execute_notebook(
+        papermill.execute_notebook(
             folder / "source.ipynb",
             folder / "executed.ipynb",
             parameters=values,
-            kernel_name="python3",
+            kernel_name=environment.KERNEL,
             language="python",
             kernel_manager_class=_kernel_manager(folder),
             progress_bar=False,
@@ -56,9 +73,9 @@ def _execute(folder: Path, values: dict[str, Any]) -> str | None:
         return f"{error.ename}: {error.evalue}".rstrip(": ")
     except nbclient.DeadKernelError:
         status = _Kernel.process.returncode if _Kernel.process else None
-        return f"{describe_death('the kernel', status)}; it held up to {_peak_mb():.0f} MB"
-    nbformat = lazy.require("nbformat", extra="batch")
-    nbformat.write(render.fold(executed, values), folder / "folded.ipynb")
+        return (
+            f"{describe_death('the kernel', status, out_of_memory_kills() > kills)}; it held up to {_peak_mb():.0f} MB"
+        )
     return None
 
 
@@ -87,15 +104,6 @@ def _kernel_manager(folder: Path) -> Any:
             _Kernel.process = getattr(self.provisioner, "process", None)
 
     return IpcKernelManager
-
-
-def describe_death(who: str, status: int | None) -> str:
-    """Say how a process ended, from its exit status (negative: a signal)."""
-    if status is None or status >= 0:
-        return f"{who} exited in the middle of its work, with status {status}"
-    name = signal.Signals(-status).name
-    often = ", most often because memory ran out" if -status == signal.SIGKILL else ""
-    return f"{who} was killed by signal {-status} ({name}){often}"
 
 
 def _peak_mb() -> float:
