@@ -2,7 +2,7 @@
 
 from ..lazy import attributes
 
-__all__ = ["collect", "explain", "read_grid", "run"]
+__all__ = ["collect", "explain", "read_grid", "run", "verify"]
 
 __getattr__ = attributes(
     __name__,
@@ -11,5 +11,6 @@ __getattr__ = attributes(
         "explain": ".runner:explain batch",
         "read_grid": ".plan:read_grid batch",
         "run": ".runner:run batch",
+        "verify": ".verify:verify batch",
     },
 )

@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from . import gather, keys, plan, progress, runner
+from . import gather, keys, plan, progress, runner, verify
 from .plan import Job
 from .store import Store
 
@@ -23,15 +23,16 @@ def configure(parser: argparse.ArgumentParser) -> None:
     actions = parser.add_subparsers(required=True, metavar="ACTION")
     run = _action(actions, "run", _run, "execute what of a grid is not stored, and lay all of it out in a folder")
     run.add_argument("--out", metavar="DIR", default="_build/executed", help="for the copies (%(default)s)")
-    where = run.add_mutually_exclusive_group()
-    where.add_argument("--jobs", metavar="N", type=int, default=2, help="how many at a time (%(default)s)")
-    where.add_argument("--scheduler", metavar="ADDRESS", help="run on the workers of this Dask scheduler")
+    _engine(run)
     run.add_argument("--shard", metavar="I/N", help="only the I-th of N parts, for job arrays on one store")
     run.add_argument("--fresh", action="store_true", help="execute also what is stored")
     run.add_argument("--dry-run", action="store_true", help="only say what would be done")
     _action(actions, "explain", _explain, "say for each job what would be done, and which part of its key changed")
     collect = _action(actions, "collect", _collect, "lay out what is stored of a grid, with a table and an index page")
     collect.add_argument("--out", metavar="DIR", default="_build/executed", help="for all of it (%(default)s)")
+    _engine(
+        _action(actions, "verify", _verify, "execute what is stored once more, and say whether it comes out the same")
+    )
     sweep = actions.add_parser("gc", help="remove from the store what no grid needs as things stand")
     sweep.add_argument("grids", metavar="GRID", nargs="*", help=f"what to keep (all of {GRIDS})")
     sweep.add_argument("--dry-run", action="store_true", help="only count")
@@ -56,6 +57,12 @@ def _action(actions: Any, name: str, function: Any, words: str) -> argparse.Argu
 def _store(parser: argparse.ArgumentParser) -> None:
     words = "where executed notebooks are kept: a folder, or an address for fsspec (%(default)s)"
     parser.add_argument("--store", metavar="PLACE", default=runner.STORE, help=words)
+
+
+def _engine(parser: argparse.ArgumentParser) -> None:
+    where = parser.add_mutually_exclusive_group()
+    where.add_argument("--jobs", metavar="N", type=int, default=2, help="how many at a time (%(default)s)")
+    where.add_argument("--scheduler", metavar="ADDRESS", help="run on the workers of this Dask scheduler")
 
 
 def _run(arguments: argparse.Namespace) -> int:
@@ -123,6 +130,29 @@ def _collect(arguments: argparse.Namespace) -> int:
     missing = [outcome.job.name for outcome in outcomes if outcome.state == "missing"]
     _say(f"{len(outcomes)} jobs: {len(outcomes) - len(missing)} stored, {len(missing)} missing")
     return 1 if missing else 0
+
+
+def _verify(arguments: argparse.Namespace) -> int:
+    watch = progress.watch()
+    try:
+        verdicts = verify.verify(
+            arguments.grid,
+            store=arguments.store,
+            workers=arguments.jobs,
+            scheduler=arguments.scheduler,
+            tags=arguments.tag,
+            watch=watch,
+        )
+    finally:
+        watch.close()
+    for verdict in verdicts:
+        _say(f"{verdict.job.name}: {verdict.state}")
+        for difference in verdict.differences:
+            _say(f"  {difference}")
+    states = [verdict.state for verdict in verdicts]
+    counts = ", ".join(f"{states.count(state)} {state}" for state in ("same", "different", "failed", "missing"))
+    _say(f"{len(states)} jobs: {counts}")
+    return 0 if set(states) <= {"same"} else 1
 
 
 def _gc(arguments: argparse.Namespace) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import pickle
 import sys
 import threading
@@ -63,6 +64,8 @@ class Cluster:
 
     def __init__(self, scheduler: str, started: Started) -> None:
         distributed = lazy.require("distributed", extra="batch")
+        for name in ("client", "utils"):  # they print tracebacks of what is said here in one line
+            logging.getLogger(f"distributed.{name}").setLevel(logging.CRITICAL)
         try:
             self._client = distributed.Client(scheduler, set_as_default=False, timeout="15s")
         except (OSError, ValueError, TypeError) as error:

@@ -48,9 +48,12 @@ def execute(task: dict[str, Any], stopped: Callable[[], bool]) -> dict[str, Any]
     begin = time.monotonic()
     log = b""
     for attempt in range(1, ATTEMPTS + 1):
-        with scratch() as folder:
-            outcome = _attempt(task, folder, begin + task["timeout_s"], stopped)
-            log += outcome.pop("log")
+        try:
+            with scratch() as folder:
+                outcome = _attempt(task, folder, begin + task["timeout_s"], stopped)
+        except OSError as error:  # the disk of this machine is full, say: other jobs may run elsewhere
+            outcome = _nothing(f"its scratch folder: {error.filename}: {error.strerror or error}")
+        log += outcome.pop("log")
         if outcome["error"] is None or outcome["final"] or outcome["cell"] or attempt == ATTEMPTS:
             break
         log += f"\nattempt {attempt} failed before the first cell: {outcome['error']}; trying again\n\n".encode()
@@ -96,6 +99,12 @@ def _attempt(task: dict[str, Any], folder: Path, deadline: float, stopped: Calla
         "log": _read(folder / "log") or b"",
         "peak_mb": peak_mb,
     }
+
+
+def _nothing(error: str) -> dict[str, Any]:
+    """The outcome of a job that could not begin."""
+    nothing = dict.fromkeys(("cell", "executed", "result"))
+    return nothing | {"error": error, "final": False, "log": f"{error}\n".encode(), "peak_mb": 0.0}
 
 
 def _supervise(
@@ -165,6 +174,8 @@ def _environment(folder: Path) -> dict[str, str]:
     """The environment of a job: this process's, except where jobs would meet or differ."""
     environment = dict(os.environ)
     environment.pop("MPLBACKEND", None)  # whatever it says, it switches inline figures off without an error
+    if environment.get("YARDSTICKS_CACHE"):  # the job's working folder is another
+        environment["YARDSTICKS_CACHE"] = os.path.abspath(environment["YARDSTICKS_CACHE"])
     return environment | {
         "JUPYTER_RUNTIME_DIR": str(folder / "rt"),
         "JUPYTER_PREFER_ENV_PATH": "1",  # this environment's kernel, not one the user once registered

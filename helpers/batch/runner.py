@@ -198,11 +198,9 @@ class _Run:
             found = future.result()
         except CancelledError as error:
             raise InputError("scheduler: it went away; run again to go on from here") from error
-        except Exception as error:
-            if type(error).__name__ != "KilledWorker":
-                raise
-            found = {"error": f"its workers died: {' '.join(str(error).split())}", "cell": None, "executed": None}
-            found |= {"log": b"", "seconds": 0.0}
+        except Exception as error:  # of the cluster, such as workers that died again and again: other jobs may go on
+            why = f"the engine gave up: {type(error).__name__}: {' '.join(str(error).split())}"
+            found = {"error": why, "cell": None, "executed": None, "log": f"{why}\n".encode(), "seconds": 0.0}
         if found["error"] is None:
             note = {
                 "chapter": job.chapter,
