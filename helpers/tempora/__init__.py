@@ -1,1 +1,80 @@
-"""In preparation: what does test-time adaptation deliver when time is limited?"""
+"""TEMPORA: what does test-time adaptation deliver when time is limited?"""
+
+from ..lazy import attributes
+from . import clock, streams
+from .analysis import (
+    BreakEven,
+    Front,
+    Harm,
+    Rankings,
+    availability,
+    break_even,
+    harmful_adaptation,
+    pareto,
+    rank_agreement,
+    rankings,
+)
+from .interval import Contributions, Estimate, bootstrap, contributions, seed_interval
+from .latency import LatencyRow, latency_table
+from .mixed import Hybrid, hybrid
+from .predecessor import RelativeSpeed, relative_speed
+from .readers import read, read_upstream
+from .record import Trace, parse_ms
+from .scenario import Scenario, scenarios
+from .score import Amortised, Continuous, Discrete, amortised, continuous, discrete
+from .sweep import Grid, grid
+from .validity import Percentile, ReferenceLatency, Validity, least_batches, percentile, reference_latency
+
+__all__ = [
+    "Amortised",
+    "BreakEven",
+    "Continuous",
+    "Contributions",
+    "Discrete",
+    "Estimate",
+    "Front",
+    "Grid",
+    "Harm",
+    "Hybrid",
+    "LatencyRow",
+    "Percentile",
+    "Rankings",
+    "ReferenceLatency",
+    "RelativeSpeed",
+    "Scenario",
+    "Trace",
+    "Validity",
+    "amortised",
+    "availability",
+    "bootstrap",
+    "break_even",
+    "clock",
+    "continuous",
+    "contributions",
+    "discrete",
+    "grid",
+    "harmful_adaptation",
+    "hybrid",
+    "latency_table",
+    "least_batches",
+    "pareto",
+    "parse_ms",
+    "percentile",
+    "rank_agreement",
+    "rankings",
+    "read",
+    "read_upstream",
+    "reference_latency",
+    "relative_speed",
+    "scenarios",
+    "seed_interval",
+    "streams",
+]
+
+__getattr__ = attributes(
+    __name__,
+    {
+        "measure": ".measure torch",
+        "show": ".show jupyter",
+    },
+)
