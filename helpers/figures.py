@@ -110,6 +110,38 @@ class Table:
         return self.html
 
 
+def page(
+    title: str,
+    lines: Sequence[tuple[str, str]],
+    figures: Sequence[Figure],
+    *,
+    words: str = "",
+    warnings: Sequence[str] = (),
+) -> str:
+    """A self-contained HTML page of a score: what it means in words, warnings, labelled numbers, figures.
+
+    All text is escaped; nothing is loaded from elsewhere; it follows the reader's light or dark theme.
+    """
+    cautions = "".join(f"<p class='warning'><strong>Warning:</strong> {html.escape(text)}</p>" for text in warnings)
+    rows = "".join(f"<tr><th scope='row'>{html.escape(a)}</th><td>{html.escape(b)}</td></tr>" for a, b in lines)
+    return (
+        "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
+        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
+        f"<title>{html.escape(title)}</title><style>{_PAGE_STYLE}</style></head><body><main>"
+        f"<h1>{html.escape(title)}</h1>{f'<p>{html.escape(words)}</p>' if words else ''}{cautions}"
+        f"<table>{rows}</table>{''.join(figure.html for figure in figures)}</main></body></html>\n"
+    )
+
+
+_PAGE_STYLE = (
+    ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;margin:0}"
+    "main{max-width:46rem;margin:auto;padding:1.5rem}table{border-collapse:collapse}"
+    "th,td{padding:.3rem .8rem;text-align:left;border-bottom:1px solid #8886;vertical-align:top}"
+    "th{font-weight:600}figure{margin:1.5rem 0}svg{width:100%;height:auto}"
+    f".warning{{border-left:.3rem solid {VERMILION};padding-left:.8rem}}"
+)
+
+
 def subplots(*args: Any, **kwargs: Any) -> tuple[MatplotlibFigure, Any]:
     """``matplotlib.pyplot.subplots`` in the style of the book."""
     pyplot = lazy.require("matplotlib.pyplot", extra="jupyter")

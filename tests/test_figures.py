@@ -216,3 +216,10 @@ def test_a_table_shows_numbers_text_and_gaps():
     assert "<th scope='row'>a &lt; b</th><td>0.12</td>" in table.html
     assert "<th scope='row'>c</th><td>\u2014</td>" in table.html
     assert "<td>3</td>" in table._repr_html_()
+
+
+def test_a_page_escapes_what_it_is_given_and_loads_nothing():
+    page = figures.page("a < b", [("name", "<script>")], [], words="1 & 2", warnings=["<b>"])
+    assert "a &lt; b" in page and "&lt;script&gt;" in page and "1 &amp; 2" in page
+    assert "<strong>Warning:</strong> &lt;b&gt;" in page
+    assert "<script>" not in page and "http" not in page

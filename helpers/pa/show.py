@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 import math
 from collections.abc import Mapping, Sequence
 from typing import Any
@@ -205,26 +204,7 @@ def evidence(
 
 def report(result: Agreement, figures_of: Sequence[Figure], *, title: str, rates: Mapping[str, Rate]) -> str:
     """A self-contained HTML page: numbers, what they mean, figures. Nothing is loaded from elsewhere."""
-    rows = "".join(
-        f"<tr><th scope='row'>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>"
-        for name, value in _lines(result, rates)
-    )
-    body = "".join(figure.html for figure in figures_of)
-    return (
-        "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
-        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-        f"<title>{html.escape(title)}</title><style>{_REPORT_STYLE}</style></head><body><main>"
-        f"<h1>{html.escape(title)}</h1><p>{html.escape(_in_words(result))}</p><table>{rows}</table>{body}"
-        "</main></body></html>\n"
-    )
-
-
-_REPORT_STYLE = (
-    ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;margin:0}"
-    "main{max-width:46rem;margin:auto;padding:1.5rem}table{border-collapse:collapse}"
-    "th,td{padding:.3rem .8rem;text-align:left;border-bottom:1px solid #8886;vertical-align:top}"
-    "th{font-weight:600}figure{margin:1.5rem 0}svg{width:100%;height:auto}"
-)
+    return figures.page(title, _lines(result, rates), figures_of, words=_in_words(result))
 
 
 def _lines(result: Agreement, rates: Mapping[str, Rate]) -> list[tuple[str, str]]:

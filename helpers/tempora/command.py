@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 
+from .. import figures
 from ..errors import InputError
 from ..records import atomic, provenance
 from . import rules
@@ -161,7 +162,7 @@ def _report(trace: Trace, scores: list[Scored], verdict: str, arguments: argpars
             drawn.append(show.pressure(table, [name], offline=[float(np.mean(trace.accuracy))]))
     lines = [("Trace", repr(trace)), *((score.rule, score.text()) for score in scores)]
     lines += [("Latencies", verdict), ("Level of all intervals", f"{arguments.confidence:.4g}")]
-    return show.report(f"Utility in time: {arguments.trace.name}", lines, drawn)
+    return figures.page(f"Utility in time: {arguments.trace.name}", lines, drawn)
 
 
 def _around(trace: Trace, score: Scored, arguments: argparse.Namespace) -> Any:

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import html
 from collections.abc import Mapping, Sequence
 
 import numpy as np
@@ -197,25 +196,3 @@ def winner_map(utilities: np.ndarray, methods: Sequence[str], scenarios: Sequenc
     fig.colorbar(image, ax=axes, label="share of the best", pad=0.02)
     said = "; ".join(f"{name}: {winner}" for name, winner in zip(scenarios, found.winners, strict=True))
     return figures.show(fig, alt=f"Utility in percent by method and scenario. The best in {said}.", name="winners")
-
-
-def report(title: str, lines: Sequence[tuple[str, str]], figures_of: Sequence[Figure]) -> str:
-    """A self-contained HTML page: numbers and figures. Nothing is loaded from elsewhere."""
-    rows = "".join(
-        f"<tr><th scope='row'>{html.escape(name)}</th><td>{html.escape(value)}</td></tr>" for name, value in lines
-    )
-    body = "".join(figure.html for figure in figures_of)
-    return (
-        "<!doctype html><html lang='en'><head><meta charset='utf-8'>"
-        "<meta name='viewport' content='width=device-width, initial-scale=1'>"
-        f"<title>{html.escape(title)}</title><style>{_REPORT_STYLE}</style></head><body><main>"
-        f"<h1>{html.escape(title)}</h1><table>{rows}</table>{body}</main></body></html>\n"
-    )
-
-
-_REPORT_STYLE = (
-    ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;margin:0}"
-    "main{max-width:46rem;margin:auto;padding:1.5rem}table{border-collapse:collapse}"
-    "th,td{padding:.3rem .8rem;text-align:left;border-bottom:1px solid #8886;vertical-align:top}"
-    "th{font-weight:600}figure{margin:1.5rem 0}svg{width:100%;height:auto}"
-)

@@ -88,8 +88,3 @@ def test_parts_of_different_kinds_are_refused(names):
     }
     with pytest.raises(InputError, match="give scores of one kind"):
         show.decomposition({name: results[name] for name in names})
-
-
-def test_a_report_escapes_what_it_is_given():
-    page = show.report("a < b", [("name", "<script>")], [])
-    assert "a &lt; b" in page and "&lt;script&gt;" in page and "<script>" not in page
