@@ -12,6 +12,7 @@ from ..errors import InputError
 KERNEL = "python3"
 LOCK = "requirements.lock"
 _INSTALLED = re.compile(r"(?P<name>.+?)-(?P<version>[^-]+)\.dist-info")
+_PIN = re.compile(r"^([A-Za-z0-9._-]+)(?:\[[^]]*\])?\s*==\s*([^\s;+]+)", flags=re.M)
 
 
 def describe(root: Path) -> dict[str, str]:
@@ -79,7 +80,7 @@ def _installed() -> dict[str, str]:
 
 
 def _locked(lock: Path) -> dict[str, str]:
-    pins = re.findall(r"^([A-Za-z0-9._-]+)==([^\s;+]+)", lock.read_text(encoding="utf-8"), flags=re.M)
+    pins = _PIN.findall(lock.read_text(encoding="utf-8"))
     return {_normalised(name): version for name, version in pins}
 
 

@@ -62,11 +62,8 @@ def collect(grid: str | Path, *, store: str | Path = STORE, tags: Collection[str
             f"run `yardsticks batch run {grid}`, or give missing='skip'"
         )
     columns, rows = tidy(outcomes)
-    table = pandas.DataFrame(rows, columns=columns)
-    numbers = ("value", "low", "high")
-    types = {name: "float64" for name in numbers}
-    others = [name for name in columns if name not in numbers]
-    return table.astype(types).astype({name: table[name].convert_dtypes().dtype for name in others})
+    table = pandas.DataFrame(rows, columns=columns, dtype=object)  # or pandas takes 2.0 for 2, and rounds long integers
+    return table.astype({name: _dtype(name, table[name]) for name in columns})
 
 
 def tidy(outcomes: Iterable[Outcome]) -> tuple[list[str], list[Row]]:
@@ -83,7 +80,7 @@ def tidy(outcomes: Iterable[Outcome]) -> tuple[list[str], list[Row]]:
         if name in COLUMNS:
             raise InputError(f"parameter {name!r} is called like a column of the table: rename it in the notebook")
     columns = [*COLUMNS[:2], *parameters, *COLUMNS[2:]]
-    return columns, [row for outcome in outcomes for row in _rows(outcome)]
+    return columns, [dict.fromkeys(columns) | row for outcome in outcomes for row in _rows(outcome)]
 
 
 def write_table(outcomes: Iterable[Outcome], out: str | Path) -> Path:
@@ -101,6 +98,19 @@ def write_index(outcomes: Sequence[Outcome], out: str | Path) -> Path:
     chapters = dict.fromkeys(outcome.job.chapter for outcome in outcomes)
     sections = [_section(name, [o for o in outcomes if o.job.chapter == name], Path(out)) for name in chapters]
     return _write(Path(out) / "index.html", _PAGE.replace("SECTIONS", "\n".join(sections)))
+
+
+def _dtype(name: str, values: Iterable[Any]) -> str:
+    """The type of a column that holds these values, and None where there is none."""
+    if name in ("value", "low", "high"):
+        return "float64"
+    if name in COLUMNS:
+        return "string"
+    present = [value for value in values if value is not None]
+    kinds = {type(value) for value in present}
+    if len(kinds) != 1 or (kinds == {int} and max(map(abs, present)) >= 2**63):
+        return "object"  # chapters use the name in two ways, or 64 bits are not enough
+    return {bool: "boolean", int: "Int64", float: "Float64", str: "string"}[kinds.pop()]
 
 
 def _rows(outcome: Outcome) -> list[Row]:
@@ -131,6 +141,8 @@ def _section(chapter: str, outcomes: Sequence[Outcome], out: Path) -> str:
     metrics: dict[str, str] = {}
     for outcome in outcomes:
         metrics |= {name: metric["unit"] for name, metric in _metrics(outcome).items()}
+    if not metrics and any(outcome.error for outcome in outcomes):
+        metrics = {"error": ""}  # a column for what is said of failures
     heads = ["run", "state", "time", *varying, *(f"{name}, {unit}" if unit else name for name, unit in metrics.items())]
     head = "".join(f'<th scope="col">{html.escape(text)}</th>' for text in heads)
     body = "\n".join(_line(outcome, varying, list(metrics), out) for outcome in outcomes)
@@ -156,7 +168,7 @@ def _line(outcome: Outcome, varying: list[str], metrics: list[str], out: Path) -
     ]
     if outcome.error is not None:
         where = f"{outcome.cell}: " if outcome.cell else ""
-        cells.append(f'<td colspan="{max(1, len(metrics))}">{html.escape(where + outcome.error)}</td>')
+        cells.append(f'<td colspan="{len(metrics)}">{html.escape(where + outcome.error)}</td>')
     else:
         found = _metrics(outcome)
         cells += [_number(found.get(name)) for name in metrics]

@@ -61,7 +61,7 @@ def identify(jobs: Sequence[Job]) -> list[Identity]:
 
 
 def changes(old: Parts, new: Parts) -> list[str]:
-    """What differs between the parts of two execution keys, one line each, such as "helpers: pa/score.py changed"."""
+    """What differs between the parts of two keys, one line each, such as "helpers: helpers/pa/score.py changed"."""
     lines = []
     for part in new:
         before, after = old.get(part, {}), new[part]
@@ -73,7 +73,8 @@ def changes(old: Parts, new: Parts) -> list[str]:
 
 def _change(part: str, name: str, before: str | None, after: str | None) -> str:
     if part in ("parameters", "environment", "format") and name != environment.LOCK:
-        return f"{name} {'as locked' if before is None else before} -> {'as locked' if after is None else after}"
+        absent = "as locked" if part == "environment" else "absent"
+        return f"{name} {before or absent} -> {after or absent}"
     return f"{name} {'is new' if before is None else 'is gone' if after is None else 'changed'}"
 
 
@@ -115,7 +116,7 @@ class _Source:
     def hashes(self) -> dict[str, str]:
         """A hash for each module that the notebook can import."""
         paths = closure(parameters.source(cell) for _, cell in self._code_cells())
-        return {name: _sha(path.read_bytes()) for name, path in paths.items()}
+        return {name: _sha(self.modules[name]) for name in paths}
 
     @cached_property
     def modules(self) -> dict[str, bytes]:
@@ -126,7 +127,8 @@ class _Source:
     @cached_property
     def data(self) -> dict[str, bytes]:
         """The content of every declared data file."""
-        declared = self.notebook.get("metadata", {}).get(DECLARED, {}).get("data", [])
+        told = self.notebook.get("metadata", {}).get(DECLARED, {})
+        declared = told.get("data", []) if isinstance(told, dict) else None
         if not isinstance(declared, list) or not all(isinstance(item, str) for item in declared):
             raise InputError(f"{self.path}: metadata.{DECLARED}.data is {declared!r}: write a list of paths")
         return {name: Path(name).read_bytes() for item in declared for name in _matches(item, self.path)}

@@ -87,15 +87,22 @@ def read_parameters(notebook: str | Path) -> list[Parameter]:
     Raises
     ------
     InputError
-        The file is no notebook, has not exactly one such cell, or the cell has another form than
+        The file is no notebook of format 4.5 or newer, has not exactly one such cell, or the cell has another form than
         `parameters.declared` reads.
     OSError
         The file cannot be read.
     """
     try:
-        cells = json.loads(Path(notebook).read_bytes())["cells"]
-    except (ValueError, KeyError, TypeError):
-        raise InputError(f"{notebook} is not a notebook of format 4: save it anew with Jupyter") from None
+        content = json.loads(Path(notebook).read_bytes())
+        cells = content["cells"]
+        known = content["nbformat"] == 4 and content["nbformat_minor"] >= 5 and isinstance(cells, list)
+        for cell in cells:
+            known &= isinstance(parameters.source(cell) + cell["cell_type"] + cell["id"], str)
+            known &= isinstance(parameters.tags(cell), list)
+    except (ValueError, KeyError, TypeError, AttributeError):
+        known = False
+    if not known:
+        raise InputError(f"{notebook} is not a notebook of format 4.5: save it anew with Jupyter")
     index = parameters.find(cells, where=str(notebook))
     return parameters.declared(parameters.source(cells[index]), where=f"{notebook}, cell {index + 1}")
 

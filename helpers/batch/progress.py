@@ -15,8 +15,9 @@ from .runner import Outcome
 _SILENCE_S = 60.0
 
 
-def watch(stream: TextIO = sys.stdout) -> Progress:
+def watch(stream: TextIO | None = None) -> Progress:
     """The bar, where a person watches; lines, where a file or a build machine does."""
+    stream = stream or sys.stdout
     return Bar(stream) if stream.isatty() else Progress(stream)
 
 
@@ -105,7 +106,8 @@ class Bar(Progress):
         if waiting:
             tqdm = lazy.require("tqdm", extra="batch").tqdm
             form = "{n_fmt}/{total_fmt} |{bar:20}| {elapsed}{postfix}"
-            self._bar = tqdm(total=len(waiting), file=self.stream, bar_format=form, leave=False)
+            # as wide as the terminal is at the moment: a longer line would leave its start behind at every step
+            self._bar = tqdm(total=len(waiting), file=self.stream, bar_format=form, leave=False, dynamic_ncols=True)
 
     def started(self, name: str, where: str) -> None:
         with self._lock:
@@ -116,7 +118,8 @@ class Bar(Progress):
             self._running.pop(outcome.job.name, None)
             self._waiting.pop(outcome.job.name, None)
         self._took.append(outcome.seconds)
-        self.say(line(outcome))
+        if outcome.error is not None:
+            self.say(line(outcome))
         self._bar.update()
 
     def tick(self) -> None:

@@ -40,7 +40,7 @@ def cleaned(executed: bytes) -> bytes:
             cell["metadata"].pop(key, None)
         if not cell["metadata"].get("tags", True):  # papermill gives every cell a list of tags
             del cell["metadata"]["tags"]
-        if cell["cell_type"] == "code":
+        if cell.get("execution_count") is not None:  # cells without code are not executed
             code += 1
             _count(cell, code)
     return (json.dumps(notebook, indent=1, ensure_ascii=False, sort_keys=True) + "\n").encode()
@@ -64,7 +64,8 @@ def page(source: bytes, executed: bytes, values: Mapping[str, Value]) -> bytes:
         cell.outputs, cell.execution_count = its.outputs, its.execution_count
     if len(code) != len(done):
         raise InputError(f"{len(code)} code cells, but {len(done)} were executed: execute the notebook again")
-    notebook.metadata |= run.metadata  # what the kernel said of its language, and the state of widgets
+    # what the kernel said of its language, and the state of widgets
+    notebook.metadata |= {key: run.metadata[key] for key in ("language_info", "widgets") if key in run.metadata}
     return (nbformat.writes(fold(notebook, values)) + "\n").encode()
 
 
@@ -142,16 +143,15 @@ def _code(value: Value, parameter: Parameter) -> str:
 
 def _text(plain: str) -> str:
     """Plain text as Markdown that reads the same."""
-    return re.sub(r"([\\`*_{}\[\]<>|$~#])", r"\\\1", plain)
+    return re.sub(r"([\\`*_{}\[\]<>|$~#&])", r"\\\1", plain)
 
 
 def _count(cell: dict[str, Any], number: int) -> None:
     """Number an executed cell and its result, so that the injected cell leaves no gap."""
-    if cell["execution_count"] is not None:
-        cell["execution_count"] = number
-        for output in cell["outputs"]:
-            if "execution_count" in output:
-                output["execution_count"] = number
+    cell["execution_count"] = number
+    for output in cell["outputs"]:
+        if "execution_count" in output:
+            output["execution_count"] = number
 
 
 def _is_solution(cell: Any) -> bool:

@@ -66,15 +66,14 @@ class Store:
             with zipfile.ZipFile(io.BytesIO(content)) as archive:
                 named = {name: archive.read(name) for name in archive.namelist()}
             note = json.loads(named["job.json"])
-            return Entry(named["executed.ipynb"], named.get("result.json"), named["log.txt"], note)
-        except (zipfile.BadZipFile, KeyError, ValueError, EOFError):
+            return Entry(named["executed.ipynb"], named["result.json"] or None, named["log.txt"], note)
+        except records.DAMAGED:
             return None
 
     def add(self, identity: Identity, entry: Entry) -> None:
         """Store the outcome of a job that succeeded."""
         named = {"executed.ipynb": entry.executed, "log.txt": entry.log, "job.json": _json(entry.note)}
-        if entry.result is not None:
-            named["result.json"] = entry.result
+        named["result.json"] = entry.result or b""  # always there: a damaged archive may lose a file without a word
         stream = io.BytesIO()
         with zipfile.ZipFile(stream, "w", zipfile.ZIP_DEFLATED) as archive:
             for name, content in sorted(named.items()):
@@ -84,7 +83,12 @@ class Store:
 
     def page(self, key: str) -> bytes | None:
         """The page under a render key, or None."""
-        return self._files.read(_rendered(key))
+        content = self._files.read(_rendered(key))
+        try:
+            json.loads(content or b"")
+        except ValueError:  # cut off
+            return None
+        return content
 
     def add_page(self, key: str, page: bytes) -> None:
         """Store a page."""
@@ -95,16 +99,16 @@ class Store:
         found = {}
         for name in self._files.names(f"latest/{chapter}"):
             try:
-                note = json.loads(self._files.read(name) or b"")
-            except ValueError:
+                note = dict(json.loads(self._files.read(name) or b""))
+            except (ValueError, TypeError):
                 continue
-            found[name.rpartition("/")[2].removesuffix(".json")] = dict(note)
+            found[name.rpartition("/")[2].removesuffix(".json")] = note
         return found
 
     def probe(self) -> None:
         """Raise OSError now, not after minutes of work, if nothing can be written."""
         name = f"latest/{_UNFINISHED}probe"
-        self._files.write(name, b"")
+        self._files.write(name, bytes(4096))  # a full disk still takes an empty file
         self._files.remove(name)
 
     def sweep(self, kept: list[Identity], *, dry: bool = False) -> tuple[int, int]:
@@ -242,8 +246,8 @@ class _Remote:
         """Do something to the object's path; an error that drivers raise in their own ways becomes one OSError."""
         try:
             return action(f"{self._root.rstrip('/')}/{name}")
-        except FileNotFoundError:
-            raise
+        except FileNotFoundError as error:
+            raise FileNotFoundError(error.errno, error.strerror or str(error), f"{self._place}/{name}") from error
         except OSError as error:
             raise OSError(error.errno, error.strerror or str(error), f"{self._place}/{name}") from error
         except Exception as error:
