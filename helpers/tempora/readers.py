@@ -22,10 +22,10 @@ def read(path: str | Path, format: str | None = None, *, corruption: str | None 
     Parameters
     ----------
     path : path
-        ``.csv`` with the header ``size,correct,intrinsic_ms,extrinsic_ms[,arrival_ms]``, a line per batch; ``.jsonl``
-        with the same names, an object per batch, after an optional first line ``{"trace": {...}}`` that says what the
-        trace is (see `Trace.to_jsonl`); ``.npz`` as `Trace.save` writes it; ``.json`` as the source's code writes its
-        results.
+        ``.csv`` with the columns ``size``, ``correct``, ``intrinsic_ms``, ``extrinsic_ms`` and, optionally,
+        ``arrival_ms``, a line per batch; ``.jsonl`` with the same names, an object per batch, after an optional first
+        line ``{"trace": {...}}`` that says what the trace is (see `Trace.to_jsonl`); ``.npz`` as `Trace.save` writes
+        it; ``.json`` as the source's code writes its results.
     format : {"csv", "jsonl", "npz", "upstream"}, optional
         By default what the ending says.
     corruption : str, optional

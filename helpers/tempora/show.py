@@ -22,9 +22,9 @@ PARTS = {
     Amortised: ("adapted_share", "adapted_accuracy", "frozen_accuracy", "utility"),
 }
 AXIS = {
-    "discrete": "period (ms): a batch every",
-    "continuous": "threshold (ms): half the worth at",
-    "amortised": "budget (ms): adaptation in all",
+    "discrete": "period between two batches (ms)",
+    "continuous": "threshold, a wait that halves the worth (ms)",
+    "amortised": "budget for all adaptation (ms)",
 }
 
 
@@ -143,7 +143,8 @@ def decomposition(results: Mapping[str, Score]) -> Figure:
         values = [getattr(result, part) for result in results.values()]
         places = np.arange(len(results)) + (series - (len(parts) - 1) / 2) * width
         defined = [i for i, value in enumerate(values) if value is not None]
-        heights = [values[i] for i in defined]
+        # what shows as 0.00 stands on the axis: a label under it would hide behind the axis
+        heights = [0.0 if abs(values[i]) < 0.005 else values[i] for i in defined]
         hatch = ("", "//", "..", "xx")[series]
         bars = axes.bar(places[defined], heights, width * 0.9, color=colour, hatch=hatch, label=part.replace("_", " "))
         axes.bar_label(bars, fmt="%.2f", fontsize=8, padding=2)
@@ -166,7 +167,7 @@ def winner_map(utilities: np.ndarray, methods: Sequence[str], scenarios: Sequenc
     Parameters
     ----------
     utilities : numpy.ndarray of shape (methods, scenarios)
-        Utilities, 0 to 1; shown in percent. The colour is their share of the best of the scenario.
+        Utilities, 0 to 1; shown in percent. The fuller the colour, the nearer to the best of the scenario.
     methods, scenarios : sequence of str
         What rows and columns are called.
 
@@ -180,19 +181,25 @@ def winner_map(utilities: np.ndarray, methods: Sequence[str], scenarios: Sequenc
         raise InputError(f"utilities has shape {values.shape}, scenarios {len(scenarios)} names: give one a column")
     best = values.max(axis=0)
     share = np.divide(values, best, out=np.ones_like(values), where=best > 0)
-    fig, axes = figures.subplots(figsize=(1.6 + 0.5 * len(scenarios), 1.3 + 0.38 * len(methods)))
-    image = axes.imshow(share, vmin=0, vmax=1, aspect="auto", cmap="cividis")
+    fig, axes = figures.subplots(figsize=(1.2 + 0.5 * len(scenarios), 1.3 + 0.38 * len(methods)))
+    # the page shines through: its own text colour reads on every cell, in light and in dark
+    colour = np.array([int(figures.BLUE[i : i + 2], 16) / 255 for i in (1, 3, 5)])
+    axes.imshow(np.dstack([np.broadcast_to(colour, (*share.shape, 3)), 0.4 * share]), aspect="auto")
     for row, column in np.ndindex(values.shape):
         won = found.best[row, column]
-        shade = "#111111" if share[row, column] > 0.5 else "#f5f5f5"
         text = f"{100 * values[row, column]:.1f}"
-        axes.text(column, row, text, ha="center", va="center", color=shade, weight="bold" if won else None)
+        axes.text(column, row, text, ha="center", va="center", weight="bold" if won else None)
         if won:
             place = (column - 0.46, row - 0.44)
-            axes.add_patch(type(axes.patch)(place, 0.92, 0.88, fill=False, edgecolor="#111111", linewidth=1.6))
+            frame = type(axes.patch)(place, 0.92, 0.88, fill=False, edgecolor=figures.VERMILION, linewidth=2)
+            axes.add_patch(frame)
     axes.set_xticks(range(len(scenarios)), list(scenarios), rotation=60, ha="right", rotation_mode="anchor")
     axes.set(yticks=range(len(methods)), yticklabels=list(methods))
     axes.grid(visible=False)
-    fig.colorbar(image, ax=axes, label="share of the best", pad=0.02)
     said = "; ".join(f"{name}: {winner}" for name, winner in zip(scenarios, found.winners, strict=True))
-    return figures.show(fig, alt=f"Utility in percent by method and scenario. The best in {said}.", name="winners")
+    return figures.show(
+        fig,
+        alt=f"Utility in percent by method and scenario. The best in {said}.",
+        name="winners",
+        caption="Utility in percent. Framed: the best of the scenario; the fuller the colour, the nearer to it.",
+    )

@@ -384,8 +384,9 @@ def validity(
       (Mann-Whitney test, level 0.01) explains it. A device that throttles fails here, and so does a method that does
       less and less work;
     - *share over the reference latency*: judged only where `exceedance` says what is promised, as it is for standard
-      inference. Of n batches k took longer; it passes if :math:`P(\mathrm{Bin}(n, \text{exceedance}) \le k) \le 1 -
-      \text{confidence}`, so that the promise is shown to hold and not merely not refuted (MLPerf's Server rule).
+      inference. Of n batches k took longer; it passes if k or fewer would be seen with a probability of at most
+      1 - `confidence`, were the true share `exceedance`: the promise is then shown to hold, and not merely not refuted
+      (MLPerf's Server rule).
 
     Parameters
     ----------
