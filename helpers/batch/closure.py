@@ -98,5 +98,5 @@ def _name(path: Path) -> str:
 
 
 def _without_magics(source: str) -> str:
-    """IPython's own lines become empty statements; what is under a ``%%bash`` is left, and is not Python."""
-    return re.sub(r"^(\s*)[%!].*$", r"\1pass", source, flags=re.M)
+    """IPython's own lines become empty statements, unless one names the library: that stays, and is not Python."""
+    return re.sub(rf"^(\s*)[%!](?!.*\b{PACKAGE}\b).*$", r"\1pass", source, flags=re.M)

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import logging
 import pickle
 import sys
@@ -13,6 +14,8 @@ from typing import Any, Protocol
 from .. import lazy
 from ..errors import InputError
 from . import process
+
+_PATIENCE_S = 10.0
 
 Started = Callable[[str, str], object]
 """Called with a job's name and where it runs ("" here), perhaps from another thread."""
@@ -67,9 +70,10 @@ class Cluster:
         for name in ("client", "utils"):  # they print tracebacks of what is said here in one line
             logging.getLogger(f"distributed.{name}").setLevel(logging.CRITICAL)
         try:
+            _greet(distributed, scheduler)
             self._client = distributed.Client(scheduler, set_as_default=False, timeout="15s")
         except (OSError, ValueError, TypeError) as error:
-            reason = " ".join(str(error).split())
+            reason = " ".join(str(error).split()) or f"nothing in {_PATIENCE_S:g} s"
             raise InputError(f"scheduler: no Dask scheduler answers at {scheduler!r} ({reason})") from error
         described = self._client.scheduler_info(n_workers=-1)["workers"]
         self.workers = max(1, sum(worker["nthreads"] for worker in described.values()))
@@ -87,6 +91,19 @@ class Cluster:
     def close(self, *, stop: bool) -> None:
         self._executor.shutdown(wait=not stop)
         self._client.close()
+
+
+def _greet(distributed: Any, scheduler: str) -> None:
+    """Shake hands with a scheduler. A `Client` cannot be trusted to: it waits for ever for one that is mute, such as
+    the dashboard, and one without a good address keeps the process from its end."""
+
+    async def greet() -> None:
+        secured = distributed.Security().get_connection_args("client")
+        comm = await distributed.comm.connect(scheduler, timeout=_PATIENCE_S, **secured)
+        await comm.close()
+
+    with ThreadPoolExecutor(1) as pool:  # this thread may have a loop, as in a notebook
+        pool.submit(asyncio.run, asyncio.wait_for(greet(), _PATIENCE_S)).result()
 
 
 class ByValue:

@@ -158,7 +158,7 @@ def _line(outcome: Outcome, varying: list[str], metrics: list[str], out: Path) -
     links = [
         f'<a href="{html.escape(f"{job.name}.{kind}")}">{word}</a>'
         for kind, word in kinds.items()
-        if (out / f"{job.name}.{kind}").is_file()
+        if outcome.state != "missing" and (out / f"{job.name}.{kind}").is_file()
     ]
     cells = [
         f'<th scope="row">{html.escape(job.name)}<br><small>{" ".join(links)}</small></th>',

@@ -21,6 +21,8 @@ from typing import Any
 
 ATTEMPTS = 3
 _POLL_S = 0.05
+#: What a kernel says now and then of being asked to end.
+_NOISE = b"[IPKernelApp] ERROR | KeyboardInterrupt caught in kernel.\n"
 _LOOK_S = 0.5  # between two looks at the memory of a job: they cost a millisecond each
 
 
@@ -52,7 +54,8 @@ def execute(task: dict[str, Any], stopped: Callable[[], bool]) -> dict[str, Any]
             with scratch() as folder:
                 outcome = _attempt(task, folder, begin + task["timeout_s"], stopped)
         except OSError as error:  # the disk of this machine is full, say: other jobs may run elsewhere
-            outcome = _nothing(f"its scratch folder: {error.filename}: {error.strerror or error}")
+            place = error.filename or tempfile.gettempdir()
+            outcome = _nothing(f"its scratch folder: {place}: {error.strerror or error}")
         log += outcome.pop("log")
         if outcome["error"] is None or outcome["final"] or outcome["cell"] or attempt == ATTEMPTS:
             break
@@ -72,7 +75,8 @@ def execute_on_a_worker(name: str, task: dict[str, Any], topic: str) -> dict[str
 
     def forsaken() -> bool:
         known = worker.state.tasks.get(key)
-        return known is None or known.state in ("cancelled", "resumed", "released", "forgotten")
+        gone = worker.status.name in ("closing", "closed")  # with the scheduler, say
+        return gone or known is None or known.state in ("cancelled", "resumed", "released", "forgotten")
 
     return execute(task, forsaken)
 
@@ -96,7 +100,7 @@ def _attempt(task: dict[str, Any], folder: Path, deadline: float, stopped: Calla
         "cell": _where(executed) if executed is not None else None,
         "executed": executed,
         "result": _read(folder / "result.json") if verdict["error"] is None else None,
-        "log": _read(folder / "log") or b"",
+        "log": (_read(folder / "log") or b"").replace(_NOISE, b""),
         "peak_mb": peak_mb,
     }
 
@@ -278,6 +282,6 @@ def _where(notebook: bytes) -> str | None:
     begun = [i for i, cell in enumerate(code) if cell["metadata"].get("papermill", {}).get("start_time")]
     if not (failed or begun):
         return None
-    index = failed[0] if failed else begun[-1]
+    index = failed[-1] if failed else begun[-1]  # an error that a tag allows may come before
     first_line = "".join("".join(code[index]["source"]).strip().splitlines()[:1])
     return f"code cell {index + 1} (`{first_line[:60]}`)"

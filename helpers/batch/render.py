@@ -72,7 +72,8 @@ def page(source: bytes, executed: bytes, values: Mapping[str, Value]) -> bytes:
 def normalised(notebook: bytes) -> Any:
     """A notebook as plain data to compare with another run of it: without what differs by accident.
 
-    Addresses of objects, identifiers of widgets and times of day in outputs are replaced by a word.
+    Addresses of objects, identifiers of widgets and times of day in outputs are replaced by a word, and a stream that
+    came in several pieces is put together: where it is cut depends on time.
     """
     content = json.loads(notebook)
     for cell in content["cells"]:
@@ -80,9 +81,26 @@ def normalised(notebook: bytes) -> Any:
         for pattern, word in _ACCIDENTS:
             outputs = pattern.sub(word, outputs)
         if cell["cell_type"] == "code":
-            cell["outputs"] = json.loads(outputs)
+            cell["outputs"] = _joined(json.loads(outputs))
     content["metadata"].pop("widgets", None)
     return content
+
+
+def _joined(outputs: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """Outputs in which neighbouring pieces of one stream are one.
+
+    >>> piece = {"output_type": "stream", "name": "stdout"}
+    >>> _joined([piece | {"text": ["a"]}, piece | {"text": ["b\\n", "c"]}]) == [piece | {"text": ["ab\\n", "c"]}]
+    True
+    """
+    joined: list[dict[str, Any]] = []
+    for output in outputs:
+        if output["output_type"] == "stream" and joined and joined[-1].get("name") == output["name"]:
+            text = "".join([*joined[-1]["text"], *output["text"]])
+            joined[-1] = joined[-1] | {"text": text.splitlines(keepends=True)}
+        else:
+            joined.append(output)
+    return joined
 
 
 def fold(notebook: Any, values: Mapping[str, Value]) -> Any:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import importlib.util
+import json
 from collections.abc import Collection, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import dataclass
@@ -19,6 +20,7 @@ from .plan import Job
 from .store import Entry, Store
 
 STORE = "_build/store"
+_METRIC = {"value", "unit", "low", "high", "reason"}
 KINDS = ("ipynb", "result.json", "log", "failed.ipynb")
 
 
@@ -201,6 +203,8 @@ class _Run:
         except Exception as error:  # of the cluster, such as workers that died again and again: other jobs may go on
             why = f"the engine gave up: {type(error).__name__}: {' '.join(str(error).split())}"
             found = {"error": why, "cell": None, "executed": None, "log": f"{why}\n".encode(), "seconds": 0.0}
+        if found["error"] is None and found["result"] is not None and not _is_result(found["result"]):
+            found["error"] = "its result is not one: let helpers.results.conclude write it"
         if found["error"] is None:
             note = {
                 "chapter": job.chapter,
@@ -220,10 +224,10 @@ class _Run:
 
     def lay_out(self, identity: Identity, entry: Entry, state: str) -> Outcome:
         job = identity.job
-        page = self.store.page(identity.render)
+        page = self.store.page(identity)
         if page is None:
             page = render.page(identity.source, entry.executed, job.parameters)
-            self.store.add_page(identity.render, page)
+            self.store.add_page(identity, page)
         self._write(job, "ipynb", page)
         self._write(job, "result.json", entry.result)
         self._write(job, "log", entry.log)
@@ -236,8 +240,11 @@ class _Run:
         if content is None:
             path.unlink(missing_ok=True)
         elif not (path.is_file() and path.read_bytes() == content):
-            with records.atomic(path) as beside:
-                beside.write_bytes(content)
+            try:
+                with records.atomic(path) as beside:
+                    beside.write_bytes(content)
+            except OSError as error:  # a full disk is reported without a name
+                raise OSError(error.errno, error.strerror, str(path)) from error
 
     def _expected(self, identities: Sequence[Identity]) -> dict[str, float | None]:
         """Seconds that each job may take: what it took last, else what its chapter's jobs took, else None."""
@@ -248,6 +255,15 @@ class _Run:
             mean = sum(took.values()) / len(took) if took else None
             expected[identity.job.name] = took.get(plan.digest(identity.job.parameters), mean)
         return expected
+
+
+def _is_result(content: bytes) -> bool:
+    """Whether a file has what the table and the page of runs look for; `results.conclude` writes it so."""
+    try:
+        metrics = json.loads(content)["metrics"]
+        return all(metric.keys() >= _METRIC for metric in metrics.values())
+    except (ValueError, KeyError, TypeError, AttributeError):
+        return False
 
 
 def _task(identity: Identity, needed: dict[str, str]) -> dict[str, Any]:
@@ -272,11 +288,12 @@ def stored(
         As `run`.
     """
     place, folder = Store(store), None if out is None else Path(out)
+    identities = keys.identify(plan.select(plan.read_grid(grid), tags))
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     laying = _Run(folder or Path(), place, _Blind(), False)
     outcomes = []
-    for identity in keys.identify(plan.select(plan.read_grid(grid), tags)):
+    for identity in identities:
         entry = place.entry(identity.execution)
         if entry is None:
             outcomes.append(Outcome(identity.job, "missing", 0.0))
@@ -315,7 +332,7 @@ def _explained(identity: Identity, store: Store, fresh: bool) -> tuple[str, list
     if fresh:
         return "execute", ["a fresh run was asked for"]
     if store.entry(identity.execution) is not None:
-        if store.page(identity.render) is not None:
+        if store.page(identity) is not None:
             return "cached", []
         return "prose", ["the notebook's text changed: its page is made anew from the stored outputs"]
     notes = store.notes(identity.job.chapter)

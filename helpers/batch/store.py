@@ -39,7 +39,7 @@ class Entry:
 
 
 class Store:
-    """A store of executed notebooks (by execution key), pages (by render key) and the latest note of each job.
+    """A store of executed notebooks (by execution key), pages (by both keys) and the latest note of each job.
 
     `place` is a path, or an address such as ``s3://bucket/yardsticks``, for which fsspec and its driver are needed.
 
@@ -54,7 +54,7 @@ class Store:
     """
 
     def __init__(self, place: str | Path) -> None:
-        self.place = str(place)
+        self.place = str(place).removeprefix("file://")
         self._files: _Files = _Remote(self.place) if "://" in self.place else _Folder(self.place)
 
     def entry(self, key: str) -> Entry | None:
@@ -71,7 +71,7 @@ class Store:
             return None
 
     def add(self, identity: Identity, entry: Entry) -> None:
-        """Store the outcome of a job that succeeded."""
+        """Store the outcome of a job that succeeded; pages made of an earlier one go."""
         named = {"executed.ipynb": entry.executed, "log.txt": entry.log, "job.json": _json(entry.note)}
         named["result.json"] = entry.result or b""  # always there: a damaged archive may lose a file without a word
         stream = io.BytesIO()
@@ -79,20 +79,22 @@ class Store:
             for name, content in sorted(named.items()):
                 archive.writestr(zipfile.ZipInfo(name, _EPOCH), content, zipfile.ZIP_DEFLATED)
         self._files.write(_executed(identity.execution), stream.getvalue())
+        for name in self._files.names(_rendered(identity).rpartition("/")[0]):
+            self._files.remove(name)
         self._files.write(_latest(identity), _json(entry.note))
 
-    def page(self, key: str) -> bytes | None:
-        """The page under a render key, or None."""
-        content = self._files.read(_rendered(key))
+    def page(self, identity: Identity) -> bytes | None:
+        """The page under a render key, made of what is stored under the execution key, or None."""
+        content = self._files.read(_rendered(identity))
         try:
             json.loads(content or b"")
         except ValueError:  # cut off
             return None
         return content
 
-    def add_page(self, key: str, page: bytes) -> None:
+    def add_page(self, identity: Identity, page: bytes) -> None:
         """Store a page."""
-        self._files.write(_rendered(key), page)
+        self._files.write(_rendered(identity), page)
 
     def notes(self, chapter: str) -> dict[str, dict[str, Any]]:
         """The latest note of every job of a chapter that ever succeeded, by the digest of its parameters."""
@@ -116,7 +118,7 @@ class Store:
 
         Unfinished files are spared for an hour: another run may be writing them.
         """
-        wanted = {_executed(i.execution) for i in kept} | {_rendered(i.render) for i in kept} | set(map(_latest, kept))
+        wanted = {_executed(i.execution) for i in kept} | set(map(_rendered, kept)) | set(map(_latest, kept))
         count = size = 0
         for folder in ("executed", "rendered", "latest"):
             for name in self._files.names(folder, unfinished=True):
@@ -134,8 +136,8 @@ def _executed(key: str) -> str:
     return f"executed/{key[:2]}/{key}.zip"
 
 
-def _rendered(key: str) -> str:
-    return f"rendered/{key[:2]}/{key}.ipynb"
+def _rendered(identity: Identity) -> str:
+    return f"rendered/{identity.execution[:2]}/{identity.execution}/{identity.render}.ipynb"
 
 
 def _latest(identity: Identity) -> str:

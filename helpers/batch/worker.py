@@ -14,6 +14,7 @@ import shutil
 import sys
 import threading
 import traceback
+from contextlib import suppress
 from pathlib import Path
 from subprocess import Popen
 from typing import Any
@@ -44,7 +45,8 @@ def _end_with_the_runner(folder: Path) -> None:
     os.read(0, 1)
     psutil = lazy.require("psutil", extra="batch")
     for member in psutil.Process().children(recursive=True):
-        member.kill()
+        with suppress(psutil.NoSuchProcess):  # it ended by itself meanwhile
+            member.kill()
     shutil.rmtree(folder, ignore_errors=True)
     os._exit(1)
 

@@ -78,6 +78,7 @@ CASES = [
     ("x = 'import helpers.errors'  # import helpers.errors", None),
     ("%matplotlib inline\n!pip list\nfrom helpers import errors", {"errors"}),
     ("%%time\nfrom helpers import errors", {"errors"}),
+    ("%time from helpers import errors", set(LIBRARY) - {"__init__"}),
     ("if x:\n    !ls\n    %pwd\nelse:\n    import helpers.errors", {"errors"}),
     ("%%bash\nfor x in *; do echo $x; done", set(LIBRARY) - {"__init__"}),
     ("x = (", set(LIBRARY) - {"__init__"}),

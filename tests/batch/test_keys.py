@@ -387,7 +387,7 @@ def stored(store: Store, *, note: Mapping[str, Any] | None = None) -> Identity:
     now = identity()
     notes = {"seconds": 1.0, "parts": now.parts, **(note or {})}
     store.add(now, Entry(NOTEBOOK.read_bytes(), None, b"", notes))
-    store.add_page(now.render, NOTEBOOK.read_bytes())
+    store.add_page(now, NOTEBOOK.read_bytes())
     return now
 
 

@@ -88,13 +88,13 @@ PAGE = b'{\n "cells": []\n}\n'
 def fill(store: Store, *identities: Identity) -> None:
     for one in identities:
         store.add(one, entry(one.job.parameters["seed"]))
-        store.add_page(one.render, PAGE)
+        store.add_page(one, PAGE)
 
 
 def test_what_is_put_in_comes_out(store: Store, place: Place) -> None:
     fill(store, identity(1))
     assert store.entry(identity(1).execution) == entry(1)
-    assert store.page(identity(1).render) == PAGE
+    assert store.page(identity(1)) == PAGE
     assert Store(place.address).entry(identity(1).execution) == entry(1)
     folders = {name.split("/")[0] for name in place.names()}
     assert len(place.names()) == 3 and folders == {"executed", "rendered", "latest"}
@@ -106,7 +106,7 @@ def test_a_job_that_concludes_nothing(store: Store) -> None:
 
 
 def test_an_empty_store_has_nothing_and_stays_empty(store: Store, place: Place) -> None:
-    assert store.entry("ab") is None and store.page("ab") is None and store.notes("pa") == {}
+    assert store.entry("ab") is None and store.page(identity()) is None and store.notes("pa") == {}
     assert store.sweep([identity()]) == (0, 0)
     assert place.names() == [] and not (isinstance(place, Folder) and place.path.parent.exists())
 
@@ -116,8 +116,8 @@ def test_what_is_stored_anew_replaces_the_old(store: Store, place: Place) -> Non
     names = place.names()
     newer = replace(entry(), log=b"newer", note={"seconds": 9.0})
     store.add(identity(), newer)
-    store.add_page(identity().render, b"[1]")
-    assert store.entry(identity().execution) == newer and store.page(identity().render) == b"[1]"
+    store.add_page(identity(), b"[1]")
+    assert store.entry(identity().execution) == newer and store.page(identity()) == b"[1]"
     assert list(store.notes("pa").values()) == [newer.note] and place.names() == names
 
 
@@ -180,7 +180,7 @@ def test_a_page_that_was_cut_off_counts_as_absent(store: Store, place: Place, le
     fill(store, identity())
     (name,) = (name for name in place.names() if name.startswith("rendered"))
     place.write(name, PAGE[:length])
-    assert store.page(identity().render) is None
+    assert store.page(identity()) is None
 
 
 def test_a_probe_leaves_nothing(store: Store, place: Place) -> None:
@@ -238,7 +238,7 @@ STEPS: dict[str, Callable[[int], tuple[object, str, Any]]] = {
 }
 WRITES: dict[str, Callable[[Store], None]] = {
     "entry": lambda store: store.add(identity(), replace(entry(), log=b"newer")),
-    "page": lambda store: store.add_page(identity().render, b"[1]"),
+    "page": lambda store: store.add_page(identity(), b"[1]"),
     "probe": lambda store: store.probe(),
 }
 
@@ -260,7 +260,7 @@ def test_a_store_that_cannot_be_written(
                 WRITES[write](Store(place.address + "2") if fresh else store)
             assert refusal.value.errno == code and refusal.value.strerror == os.strerror(code)
             assert str(refusal.value.filename).startswith(place.address)
-            assert store.entry(identity().execution) == entry() and store.page(identity().render) == PAGE
+            assert store.entry(identity().execution) == entry() and store.page(identity()) == PAGE
         assert {name: place.read(name) for name in place.names()} == before
         beside = Folder(tmp_path / "store2") if isinstance(place, Folder) else Memory("tests/full2")
         assert beside.names() == []
@@ -384,11 +384,21 @@ def test_a_failure_to_read_is_not_taken_for_absence(monkeypatch: pytest.MonkeyPa
 # Sweeping
 
 
+def test_a_fresh_outcome_takes_the_place_of_all_pages_of_the_old_one(store: Store) -> None:
+    other_text = replace(identity(), render="d" * 64)
+    fill(store, identity(), identity(1))
+    store.add_page(other_text, PAGE)
+    store.add(identity(), entry(7))
+    assert store.page(identity()) is None and store.page(other_text) is None
+    assert store.page(identity(1)) == PAGE
+
+
 def test_sweep_keeps_exactly_the_plan(store: Store, place: Place) -> None:
     kept = [identity(1), identity(2), identity(4, chapter="pa_wide")]
     edited = replace(identity(1), execution="e" * 64, render="f" * 64)  # what the plan's job was before an edit
     page = replace(identity(2), render="d" * 64)  # the same outputs under another text
-    fill(store, edited, page, *kept)
+    fill(store, edited, *kept)
+    store.add_page(page, PAGE)
     wanted = set(place.names())
     fill(store, identity(3), identity(5, chapter="cl"))
     wanted -= {name for name in wanted if any(key in name for key in ("e" * 64, "f" * 64, "d" * 64))}
@@ -400,7 +410,7 @@ def test_sweep_keeps_exactly_the_plan(store: Store, place: Place) -> None:
     assert store.sweep(kept) == (9, size)
     assert set(place.names()) == wanted
     assert store.sweep(kept) == (0, 0)
-    assert all(store.entry(one.execution) and store.page(one.render) for one in kept)
+    assert all(store.entry(one.execution) and store.page(one) for one in kept)
     assert store.sweep([])[0] == 9 and place.names() == []
 
 
@@ -449,8 +459,8 @@ def test_two_writers_and_a_reader_at_once(store: Store, place: Place, monkeypatc
             writer = Store(place.address)
             for number in range(25):
                 writer.add(identity(), contents[who])
-                writer.add_page(identity().render, pages[who])
-                writer.add_page(f"{who}f{number:062x}", pages[who])
+                writer.add_page(identity(), pages[who])
+                writer.add_page(identity(100 * who + number + 1), pages[who])
                 writer.probe()
         except Exception as error:
             faults.append(error)
@@ -458,7 +468,7 @@ def test_two_writers_and_a_reader_at_once(store: Store, place: Place, monkeypatc
     def read() -> None:
         try:
             while not done.is_set():
-                found, page = store.entry(identity().execution), store.page(identity().render)
+                found, page = store.entry(identity().execution), store.page(identity())
                 if found not in (None, *contents) or page not in (None, *pages) or len(store.notes("pa")) > 1:
                     faults.append((found, page))
         except Exception as error:
@@ -476,19 +486,23 @@ def test_two_writers_and_a_reader_at_once(store: Store, place: Place, monkeypatc
     assert store.entry(identity().execution) in contents
     assert len(place.names()) == 2 + 1 + 50
     for who in range(2):
-        assert all(store.page(f"{who}f{number:062x}") == pages[who] for number in range(25))
+        assert all(store.page(identity(100 * who + number + 1)) == pages[who] for number in range(25))
 
 
 WRITER = """
 import sys
 sys.path.insert(0, sys.argv[1])
+from pathlib import Path
+from helpers.batch.keys import Identity
+from helpers.batch.plan import Job
 from helpers.batch.store import Store
 store = Store(sys.argv[2])
+one = Identity(Job("pa", Path("pa.ipynb"), {}, 1.0, "pa"), "ab" * 32, "cd" * 32, {}, b"", {})
 print("ready", flush=True)
 sys.stdin.readline()
 number = 0
 while True:
-    store.add_page("ab" + "0" * 62, b'"' + bytes([65 + number % 26]) * 500_000 + b'"')
+    store.add_page(one, b'"' + bytes([65 + number % 26]) * 500_000 + b'"')
     number += 1
 """
 
@@ -496,6 +510,7 @@ while True:
 def test_two_processes_that_are_killed_leave_a_whole_file(tmp_path: Path) -> None:
     root = str(Path(__file__).resolve().parents[2])
     place, store = Folder(tmp_path / "store"), Store(tmp_path / "store")
+    one = replace(identity(), execution="ab" * 32, render="cd" * 32)
     for _ in range(2):
         command = [sys.executable, "-c", WRITER, root, place.address]
         writers = [subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE) for _ in range(2)]
@@ -507,12 +522,12 @@ def test_two_processes_that_are_killed_leave_a_whole_file(tmp_path: Path) -> Non
             writer.stdin.flush()
         end = time.monotonic() + 0.3
         while time.monotonic() < end:
-            assert store.page("ab" + "0" * 62) is None or len(store.page("ab" + "0" * 62) or b"") == 500_002
+            assert store.page(one) is None or len(store.page(one) or b"") == 500_002
         for writer in writers:
             writer.kill()
             writer.communicate()
         whole = [name for name in place.names() if "/." not in name]
-        assert whole == [f"rendered/ab/{'ab' + '0' * 62}.ipynb"]
+        assert whole == [f"rendered/ab/{'ab' * 32}/{'cd' * 32}.ipynb"]
         assert len(set(json.loads(place.read(whole[0])))) == 1
     store.sweep([])
     assert all("/." in name for name in place.names())  # what the killed ones left, and is too young to be swept
