@@ -76,7 +76,8 @@ class Cluster:
             reason = " ".join(str(error).split()) or f"nothing in {_PATIENCE_S:g} s"
             raise InputError(f"scheduler: no Dask scheduler answers at {scheduler!r} ({reason})") from error
         described = self._client.scheduler_info(n_workers=-1)["workers"]
-        self.workers = max(1, sum(worker["nthreads"] for worker in described.values()))
+        self.threads = sum(worker["nthreads"] for worker in described.values())
+        self.workers = max(1, self.threads)  # more may come
         self.dashboard = self._client.dashboard_link
         self._topic = f"yardsticks-{self._client.id}"
         self._client.subscribe_topic(self._topic, lambda event: started(*event[1]))

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import importlib.util
 import json
+import tempfile
 from collections.abc import Collection, Sequence
 from concurrent.futures import FIRST_COMPLETED, CancelledError, Future, wait
 from dataclasses import dataclass
@@ -145,6 +146,8 @@ class _Run:
             if importlib.util.find_spec("papermill") is None:  # look without importing: that takes a second
                 lazy.require("papermill", extra="batch")
             self.store.probe()
+            with tempfile.TemporaryFile(dir=self.out):  # raises now what would else be raised after the first job
+                pass
             engine = self._engine(workers, scheduler)
             self.watch.begin(list(outcomes.values()), waiting, engine.workers)
             outcomes |= self._execute(missing, engine)
@@ -154,7 +157,7 @@ class _Run:
         if scheduler is None:
             return Local(workers, self.watch.started)
         cluster = Cluster(scheduler, self.watch.started)
-        self.watch.say(f"{cluster.workers} worker threads at {scheduler}; dashboard: {cluster.dashboard}")
+        self.watch.say(f"{cluster.threads} worker threads at {scheduler}; dashboard: {cluster.dashboard}")
         return cluster
 
     def _execute(self, missing: list[Identity], engine: Engine) -> dict[str, Outcome]:

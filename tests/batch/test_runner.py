@@ -486,6 +486,7 @@ def scratch(tmp_path: Path) -> Iterator[Path]:
         yield folder
 
 
+@pytest.mark.slow
 def test_nothing_is_lost_whoever_is_killed(project: Project, scratch: Path) -> None:
     """A kernel, a worker and the runner are killed with -9 in one run, the next one is interrupted with Ctrl-C."""
     notebook = make("'some output'", MISCHIEF, parameters=MISCHIEVOUS)
@@ -571,6 +572,7 @@ def test_two_runs_at_once_on_one_store(project: Project) -> None:
     assert_sound()
 
 
+@pytest.mark.slow
 def test_one_changed_line_executes_only_the_chapters_that_import_it(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scratch: Path
 ) -> None:
