@@ -164,16 +164,25 @@ def _matches(pattern: str, notebook: Path) -> list[str]:
 
 
 def _named_files(job: Job) -> dict[str, bytes]:
-    """Files that a text parameter names, such as a record: what is in them counts, not only their name."""
+    """Files that a text parameter names, such as a record: what is in them counts, not only their name.
+
+    A folder inside the project stands for all files in it, if it is written with a slash: a word alone may mean
+    anything. Of a folder elsewhere only the name counts: it may hold a whole data set.
+    """
     texts = [value for value in job.parameters.values() if isinstance(value, str) and value]
-    return {text: Path(text).read_bytes() for text in texts if _is_file(text)}
+    return {path.as_posix(): path.read_bytes() for text in texts for path in _files_at(text)}
 
 
-def _is_file(text: str) -> bool:
+def _files_at(text: str) -> list[Path]:
+    path = Path(text)
     try:
-        return Path(text).is_file()
+        if path.is_file():
+            return [path]
+        if "/" in text and _inside(text) and path.is_dir():
+            return sorted(inner for inner in path.rglob("*") if inner.is_file())
     except (OSError, ValueError):  # a text too long for a name, or with a null in it
-        return False
+        pass
+    return []
 
 
 def _inside(name: str) -> bool:

@@ -331,6 +331,22 @@ def test_what_travels_with_a_job(workplace: Path) -> None:
     assert identity().execution != found.execution
 
 
+def test_a_folder_written_with_a_slash_stands_for_its_files(workplace: Path) -> None:
+    grid = Path("grid.yml").read_text()
+    Path("data/deep/er").mkdir(parents=True)
+    Path("data/deep/er/x.csv").write_text("x")
+    Path("grid.yml").write_text(grid.replace("data/named.txt", "data/deep/"))
+    found = identity()
+    assert "data/deep/er/x.csv" in found.files and "data/deep/er/x.csv" in found.parts["data"]
+    Path("data/deep/er/x.csv").write_text("another")
+    assert identity().execution != found.execution
+    elsewhere = workplace / "elsewhere"
+    elsewhere.mkdir()
+    Path("grid.yml").write_text(grid.replace("data/named.txt", f"{elsewhere}/"))
+    (elsewhere / "x").write_text("1")
+    assert not any(str(elsewhere) in name for name in identity().parts["data"])
+
+
 def test_a_file_named_inside_travels(workplace: Path) -> None:
     assert identity().files["data/named.txt"] == b"1"
 
