@@ -11,6 +11,6 @@ __getattr__ = attributes(
         "explain": ".runner:explain batch",
         "read_grid": ".plan:read_grid batch",
         "run": ".runner:run batch",
-        "verify": ".verify:verify batch",
+        "verify": ".verification:verify batch",
     },
 )

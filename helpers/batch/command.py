@@ -10,7 +10,7 @@ from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from . import gather, keys, plan, progress, runner, verify
+from . import gather, keys, plan, progress, runner, verification
 from .plan import Job
 from .store import Store
 
@@ -135,7 +135,7 @@ def _collect(arguments: argparse.Namespace) -> int:
 def _verify(arguments: argparse.Namespace) -> int:
     watch = progress.watch()
     try:
-        verdicts = verify.verify(
+        verdicts = verification.verify(
             arguments.grid,
             store=arguments.store,
             workers=arguments.jobs,

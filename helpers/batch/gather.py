@@ -137,7 +137,7 @@ def _section(chapter: str, outcomes: Sequence[Outcome], out: Path) -> str:
     """The runs of one chapter: a column for what varies, one line for what does not, a column for each metric."""
     parameters = outcomes[0].job.parameters
     varying = [name for name in parameters if len({o.job.parameters[name] for o in outcomes}) > 1]
-    same = [f"{name} = {value}" for name, value in parameters.items() if name not in varying]
+    same = [f"{name} = {_said(value)}" for name, value in parameters.items() if name not in varying]
     metrics: dict[str, str] = {}
     for outcome in outcomes:
         metrics |= {name: metric["unit"] for name, metric in _metrics(outcome).items()}
@@ -164,7 +164,7 @@ def _line(outcome: Outcome, varying: list[str], metrics: list[str], out: Path) -
         f'<th scope="row">{html.escape(job.name)}<br><small>{" ".join(links)}</small></th>',
         f'<td class="{outcome.state}">{outcome.state}</td>',
         f"<td>{outcome.seconds:.1f} s</td>" if outcome.seconds else "<td></td>",
-        *(f"<td>{html.escape(str(job.parameters[name]))}</td>" for name in varying),
+        *(f"<td>{html.escape(_said(job.parameters[name]))}</td>" for name in varying),
     ]
     if outcome.error is not None:
         where = f"{outcome.cell}: " if outcome.cell else ""
@@ -173,6 +173,10 @@ def _line(outcome: Outcome, varying: list[str], metrics: list[str], out: Path) -
         found = _metrics(outcome)
         cells += [_number(found.get(name)) for name in metrics]
     return f"<tr>{''.join(cells)}</tr>"
+
+
+def _said(value: object) -> str:
+    return "(empty)" if value == "" else str(value)
 
 
 def _number(metric: dict[str, Any] | None) -> str:
@@ -211,6 +215,7 @@ body { font: 16px/1.5 system-ui, sans-serif; margin: 2rem auto; max-width: 90rem
 table { border-collapse: collapse; font-variant-numeric: tabular-nums; }
 th, td { padding: .35rem .8rem; text-align: left; vertical-align: top; white-space: nowrap; }
 th, td { border-bottom: 1px solid #8884; }
+td[colspan] { white-space: normal; min-width: 20rem; }
 thead th { border-bottom-width: 2px; }
 .failed { font-weight: bold; }
 .failed::before { content: "✗ "; }

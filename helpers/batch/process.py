@@ -61,6 +61,8 @@ def execute(task: dict[str, Any], stopped: Callable[[], bool]) -> dict[str, Any]
             break
         log += f"\nattempt {attempt} failed before the first cell: {outcome['error']}; trying again\n\n".encode()
     del outcome["final"]
+    if outcome["error"] is not None and outcome["error"].encode() not in log:
+        log += f"{outcome['error']}\n".encode()  # of a job that was stopped nothing else may be known
     seconds = round(time.monotonic() - begin, 3)
     return {**outcome, "log": log, "seconds": seconds, "attempts": attempt, "host": platform.node()}
 

@@ -91,7 +91,7 @@ class Progress:
         left = self.seconds_left()
         if not self._waiting:
             return ""
-        return f"; {len(self._waiting)} left" + (f", about {duration(left)}" if left is not None else "")
+        return f"; {len(self._waiting)} left" + (f", about {duration(left)}" if left and left >= 1 else "")
 
 
 class Bar(Progress):

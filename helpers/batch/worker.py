@@ -13,6 +13,7 @@ import resource
 import shutil
 import sys
 import threading
+import time
 import traceback
 from contextlib import suppress
 from pathlib import Path
@@ -47,7 +48,9 @@ def _end_with_the_runner(folder: Path) -> None:
     for member in psutil.Process().children(recursive=True):
         with suppress(psutil.NoSuchProcess):  # it ended by itself meanwhile
             member.kill()
-    shutil.rmtree(folder, ignore_errors=True)
+    for _ in range(3):  # the other thread may still be writing into it
+        shutil.rmtree(folder, ignore_errors=True)
+        time.sleep(0.1)
     os._exit(1)
 
 

@@ -50,7 +50,6 @@ class Tables(NamedTuple):
     alias: np.ndarray  # (G, N)
     scores: np.ndarray  # (G, N)
     total: np.ndarray  # (G,): sum of the scores
-    positive: np.ndarray  # (G,): how many are positive
 
 
 def sample(
@@ -279,9 +278,9 @@ def tables_of(scores: np.ndarray, epsilon: float) -> Tables:
     return Tables(*(np.stack(part) for part in zip(*map(_table, rows), strict=True)))
 
 
-def _table(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, float, int]:
+def _table(scores: np.ndarray) -> tuple[np.ndarray, np.ndarray, np.ndarray, float]:
     total = float(np.cumsum(scores)[-1])
-    return *_alias_table(scores, total), scores, total, int(np.sum(scores > 0.0))
+    return *_alias_table(scores, total), scores, total
 
 
 def trial_keys(seed: Any, trials: range) -> np.ndarray:
@@ -365,7 +364,6 @@ class _Lots(NamedTuple):
     alias: np.ndarray
     scores: np.ndarray
     total: np.ndarray
-    positive: np.ndarray
     at: np.ndarray  # where each trial's table begins
     size: np.ndarray
 
@@ -374,7 +372,7 @@ def _shared(tables: Tables, row: np.ndarray) -> _Lots:
     """Tables of the whole pool."""
     n = tables.scores.shape[1]
     flat = [part.ravel() for part in tables[:3]]
-    return _Lots(flat[0], flat[1], flat[2], tables.total[row], tables.positive[row], row * n, np.full(len(row), n))
+    return _Lots(flat[0], flat[1], flat[2], tables.total[row], row * n, np.full(len(row), n))
 
 
 def _own(scores: np.ndarray, row: np.ndarray, points: np.ndarray, drawn: np.ndarray) -> tuple[np.ndarray, _Lots]:
@@ -387,8 +385,8 @@ def _own(scores: np.ndarray, row: np.ndarray, points: np.ndarray, drawn: np.ndar
         made.append(_table(scores[trial_row, left[-1]]))
     flat = [np.concatenate([table[k] for table in made]) for k in range(3)]
     size = np.array([len(one) for one in left])
-    total, positive = (np.array([table[k] for table in made]) for k in (3, 4))
-    return np.concatenate(left), _Lots(flat[0], flat[1], flat[2], total, positive, np.cumsum(size) - size, size)
+    total = np.array([table[3] for table in made])
+    return np.concatenate(left), _Lots(flat[0], flat[1], flat[2], total, np.cumsum(size) - size, size)
 
 
 def _compiled() -> Callable[..., Drawn] | None:
@@ -421,11 +419,11 @@ def _one_by_one(
     owner = np.full(lots.size.max(), -1, dtype=np.int32)  # the last trial that drew the point: never cleared
     for t in range(len(keys)):
         key, at, size, whole = keys[t], lots.at[t], lots.size[t], lots.total[t]
-        gone, some = 0.0, lots.positive[t]
+        gone = 0.0
         for k in range(-past.shape[1], budget - begin[t]):
             if k >= 0:
                 left = size - past.shape[1] - k
-                mass = whole - gone if some > 0 else 0.0
+                mass = whole - gone
                 if left < ACCEPTANCE * size or (whole > 0.0 and mass < ACCEPTANCE * whole):
                     end[t] = begin[t] + k
                     break
@@ -444,8 +442,6 @@ def _one_by_one(
                 new = past[t, k]
             owner[new] = t
             gone += lots.scores[at + new]
-            if lots.scores[at + new] > 0.0:
-                some -= 1
     return point, chance, end
 
 
@@ -543,9 +539,8 @@ class _Stretch:
         score[work // self.count, first + work % self.count] = 0.0
         before = np.concatenate([np.zeros((len(score), 1)), score[:, :-1]], axis=1)
         gone = np.cumsum(before, axis=1)[:, first:]
-        some = lots.positive[:, None] - np.cumsum(before > 0.0, axis=1)[:, first:]
         whole = lots.total[:, None]
-        mass = np.where(some > 0, whole - gone, 0.0)
+        mass = whole - gone
         spent = (self.left < ACCEPTANCE * lots.size[:, None]) | ((whole > 0.0) & (mass < ACCEPTANCE * whole))
         return score[:, first:], mass, spent
 

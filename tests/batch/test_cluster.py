@@ -19,7 +19,7 @@ import nbformat
 import psutil
 import pytest
 
-from helpers.batch import engines, keys, render, verify
+from helpers.batch import engines, keys, render, verification
 from helpers.batch.plan import read_grid
 from helpers.batch.store import Entry, Store
 from helpers.cli import main
@@ -199,7 +199,7 @@ def test_results_equal_the_pools(remote: Runner) -> None:
     assert len(here) == 2 and here.keys() == there.keys()
     for name in here:
         assert render.normalised(here[name].executed) == render.normalised(there[name].executed)
-        assert verify.differences(here[name], there[name]) == []
+        assert verification.differences(here[name], there[name]) == []
         pages = [Path(out, f"{name}.ipynb").read_bytes() for out in ("out here", "out there")]
         assert render.normalised(pages[0]) == render.normalised(pages[1])
     local, distant = (without_time(found["concluded"].result or b"") for found in (here, there))

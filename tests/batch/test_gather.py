@@ -252,7 +252,7 @@ def test_the_page_has_a_column_for_what_varies_and_a_line_for_the_rest(tmp_path:
     ]
     assert pa[1][:4] == ["pa-1", "executed", "2.2 s", "1.0"] and pa[2][:4] == ["pa-2", "cached", "2.2 s", "2.5"]
     assert pa[1][4:] == ["0.9123 [0.9, 0.925]", "∞ [1.5, ∞]", "−∞", "undefined", "holds & <stays>"]
-    assert "All with seed = 0, name = ." in page.outside
+    assert "All with seed = 0, name = (empty)." in page.outside
     assert cl == [["run", "state", "time"], ["cl", "executed", ""]] and "All with seed = 3." in page.outside
     assert any(given.get("title") == "no frame <changed>" for given in page.attributes)
 

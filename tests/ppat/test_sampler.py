@@ -81,7 +81,7 @@ def from_scratch(scores, indices, epsilon):
 @pytest.mark.parametrize(("scores", "epsilon"), LAWS.values(), ids=LAWS)
 def test_the_law_of_sequences(path, scores, epsilon):
     """60 sequences of 3 of 5; a fixed seed, and a band that a right sampler leaves once in a thousand."""
-    trials = 20_000 if min(scores) < 0.1 else 200_000  # where each trial needs tables of its own
+    trials = 10_000 if min(scores) < 0.1 else 200_000  # where each trial needs tables of its own
     with path():
         indices, _ = ppat.sample(scores, 3, trials=trials, epsilon=epsilon, seed=7)
     found, limit = statistic(sequences(np.array(scores), 3, epsilon), indices)

@@ -106,6 +106,24 @@ def test_rows_are_those_of_single_runs(small, name, scores, options):
     assert_is_of(simulate(small, [name], budget=40, trials=12, seed=3).row(name), runs, small.loss.mean())
 
 
+def test_rows_of_asi(small):
+    """Coins of one trial from its seed and number; a half share by the surrogate's error of the proxy, half uniform."""
+    error = small.moments.scores(small.proxy_loss)
+    chance = 40 / 300 * (0.5 * error / error.mean() + 0.5)
+    assert chance.max() < 1.0
+    assert chance.sum() == pytest.approx(40)
+    runs = []
+    for trial in range(12):
+        points = np.flatnonzero(np.random.default_rng([3, trial]).random(300) < chance)
+        runs.append(ppat.asi(small.loss[points], chance[points], points, pool_proxy_loss=small.proxy_loss))
+    assert_is_of(simulate(small, ["asi"], budget=40, trials=12, seed=3).row("asi"), runs, small.loss.mean())
+
+
+def test_asi_without_a_label_has_the_proxy_and_no_interval(small):
+    row = simulate(small, ["asi"], budget=1, trials=200).row("asi")
+    assert 40 < row["undefined"] < 110  # about 200 / e
+
+
 def assert_same(one, other):
     """Two rows hold the same, but for the order in which numbers were added."""
     assert list(one) == list(other)

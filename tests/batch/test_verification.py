@@ -8,7 +8,7 @@ import pytest
 
 from helpers.batch.runner import run
 from helpers.batch.store import Entry
-from helpers.batch.verify import differences, verify
+from helpers.batch.verification import differences, verify
 from helpers.cli import main
 
 from .conftest import Pretended, Project, make
