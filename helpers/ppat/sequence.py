@@ -107,7 +107,7 @@ def confidence_sequence(
 
     With `bounds` of the loss they hold at every N and m (empirical Bernstein). Write
     :math:`Y_m = z_m / (q_m (N-m+1))` with the controlled loss z, and :math:`\mu_m(R)` for its mean given the past, so
-    that :math:`Y_m - \mu_m(R) = \frac{N}{N-m+1} (A_m - R)`. For bets :math:`\lambda_m \ge 0` and guesses
+    that :math:`Y_m - \mu_m(R)` is N / (N - m + 1) times :math:`A_m - R`. For bets :math:`\lambda_m \ge 0` and guesses
     :math:`\hat\mu_m` that depend on the past alone, and :math:`Y_m \ge \hat\mu_m - b_m`,
 
     .. math:: \exp \sum_m \Big( \lambda_m (Y_m - \mu_m(R))
@@ -115,7 +115,10 @@ def confidence_sequence(
 
     is a supermartingale that starts at 1, and exceeds :math:`2/\alpha` at *some* m with probability of at most
     :math:`\alpha/2` (Ville). Solved for R, that is the lower end; the same with -Y is the upper. The bets are those of
-    Bernstein's inequality, :math:`1 / \lambda_m = b_m + \hat\sigma_m \frac{N-m}{N} \sqrt{t_m / (2 \log(2/\alpha))}`
+    Bernstein's inequality,
+
+    .. math:: 1 / \lambda_m = b_m + \hat\sigma_m \frac{N-m}{N} \sqrt{t_m / (2 \log(2/\alpha))},
+
     with the deviation of Y so far and :math:`t_m = N m / (N - m)`, or that of `tightest` where it is larger: up to
     there, and with a small b, the sum has the factors g_m of the estimate. Losses that labels have shown, with the
     bounds for all others, give an interval that is certain; the result lies within it, and at m = N it is the pool's

@@ -269,7 +269,7 @@ def load(record: str | Path = "shipped") -> dict[str, Trace]:
     return {name: Trace.load(_file(folder, name)) for name in METHODS}
 
 
-def save(found: dict[str, Trace], folder: str | Path = SHIPPED) -> list[Path]:
+def save(found: dict[str, Trace], folder: str | Path) -> list[Path]:
     """Write each trace as ``tempora-<method>.npz``."""
     return [trace.save(_file(folder, name)) for name, trace in found.items()]
 
