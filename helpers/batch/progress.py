@@ -42,16 +42,12 @@ class Progress:
 
     def started(self, name: str, where: str) -> None:
         """A job began."""
-        with self._lock:
-            self._running[name] = time.monotonic()
+        self._note_start(name)
         self.say(f"{name} started{f' on {where}' if where else ''}")
 
     def finished(self, outcome: Outcome) -> None:
         """A job ended."""
-        with self._lock:
-            self._running.pop(outcome.job.name, None)
-            self._waiting.pop(outcome.job.name, None)
-        self._took.append(outcome.seconds)
+        self._note_end(outcome)
         self.say(f"{line(outcome)}{self._ahead()}")
 
     def tick(self) -> None:
@@ -87,11 +83,21 @@ class Progress:
                 left += max(0.0, expected - (now - self._running.get(name, now)))
         return left / max(1, min(self._workers, len(self._waiting)))
 
+    def _note_start(self, name: str) -> None:
+        with self._lock:
+            self._running[name] = time.monotonic()
+
+    def _note_end(self, outcome: Outcome) -> None:
+        with self._lock:
+            self._running.pop(outcome.job.name, None)
+            self._waiting.pop(outcome.job.name, None)
+        self._took.append(outcome.seconds)
+
     def _ahead(self) -> str:
         left = self.seconds_left()
         if not self._waiting:
             return ""
-        return f"; {len(self._waiting)} left" + (f", about {duration(left)}" if left and left >= 1 else "")
+        return f"; {len(self._waiting)} left" + (f", about {duration(left)}" if left is not None else "")
 
 
 class Bar(Progress):
@@ -110,14 +116,10 @@ class Bar(Progress):
             self._bar = tqdm(total=len(waiting), file=self.stream, bar_format=form, leave=False, dynamic_ncols=True)
 
     def started(self, name: str, where: str) -> None:
-        with self._lock:
-            self._running[name] = time.monotonic()
+        self._note_start(name)
 
     def finished(self, outcome: Outcome) -> None:
-        with self._lock:
-            self._running.pop(outcome.job.name, None)
-            self._waiting.pop(outcome.job.name, None)
-        self._took.append(outcome.seconds)
+        self._note_end(outcome)
         if outcome.error is not None:
             self.say(line(outcome))
         self._bar.update()

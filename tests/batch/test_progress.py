@@ -77,7 +77,7 @@ def test_a_run_in_lines(clock: Clock) -> None:
         "b started on tcp://worker:1",
         "a executed in 10.0 s; 2 left, about 20 s",  # half of 10 and 30
         "c started",
-        "b failed after 40.0 s in code cell 2 (`f()`): ValueError: no; 1 left",
+        "b failed after 40.0 s in code cell 2 (`f()`): ValueError: no; 1 left, about 0 s",
         "c failed after 30.0 s: the kernel died",
     ]
 
@@ -104,7 +104,7 @@ def test_once_a_minute_of_silence_it_says_what_is_running(clock: Clock) -> None:
     shown.finished(done("b", 122.0))
     clock.now += 61
     shown.tick()
-    assert lines(shown)[3:] == ["b executed in 122.0 s; 1 left", "running: a (203 s); 1 left"]
+    assert lines(shown)[3:] == ["b executed in 122.0 s; 1 left, about 0 s", "running: a (203 s); 1 left, about 0 s"]
 
 
 @pytest.mark.parametrize(
