@@ -122,10 +122,15 @@ def run(
     OSError
         `out` or `store` cannot be written: what was stored until then is kept.
     """
+    identities = planned(grid, tags, shard)
+    return _Run(Path(out), Store(store), watch or _Blind(), fresh).run(identities, workers, scheduler)
+
+
+def planned(grid: str | Path | Sequence[Job], tags: Collection[str], shard: str | None = None) -> list[Identity]:
+    """The jobs of a grid that are meant, with their keys; raises what `run` raises of a grid and its notebooks."""
     jobs = plan.read_grid(grid) if isinstance(grid, str | Path) else list(grid)
     chosen = plan.select(jobs, tags)
-    identities = keys.identify(plan.shard(chosen, shard) if shard else chosen)
-    return _Run(Path(out), Store(store), watch or _Blind(), fresh).run(identities, workers, scheduler)
+    return keys.identify(plan.shard(chosen, shard) if shard else chosen)
 
 
 class _Run:
@@ -291,7 +296,7 @@ def stored(
         As `run`.
     """
     place, folder = Store(store), None if out is None else Path(out)
-    identities = keys.identify(plan.select(plan.read_grid(grid), tags))
+    identities = planned(grid, tags)
     if folder is not None:
         folder.mkdir(parents=True, exist_ok=True)
     laying = _Run(folder or Path(), place, _Blind(), False)
@@ -326,9 +331,7 @@ def explain(
         As `run`.
     """
     place = Store(store)
-    chosen = plan.select(plan.read_grid(grid), tags)
-    identities = keys.identify(plan.shard(chosen, shard) if shard else chosen)
-    return [(i.job, *_explained(i, place, fresh)) for i in identities]
+    return [(i.job, *_explained(i, place, fresh)) for i in planned(grid, tags, shard)]
 
 
 def _explained(identity: Identity, store: Store, fresh: bool) -> tuple[str, list[str]]:

@@ -9,9 +9,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from . import keys, plan, render
+from . import render
 from .plan import Job
-from .runner import STORE, Watch, run
+from .runner import STORE, Watch, planned, run
 from .store import Entry, Store
 
 #: What a result says of its own run, and of no other.
@@ -50,7 +50,7 @@ def verify(
         As `runner.run`.
     """
     place = Store(store)
-    identities = keys.identify(plan.select(plan.read_grid(grid), tags))
+    identities = planned(grid, tags)
     before = {i.job.name: place.entry(i.execution) for i in identities}
     known = [i.job for i in identities if before[i.job.name] is not None]
     with tempfile.TemporaryDirectory() as folder:

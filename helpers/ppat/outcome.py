@@ -112,11 +112,11 @@ class Estimates:
         """The fields as valid JSON."""
         series = {name: getattr(self, name) for name in ("risk", "low", "high", "std_error", "control")}
         return {
-            **{name: None if array is None else _or_none(array) for name, array in series.items()},
+            **{name: None if array is None else or_none(array) for name, array in series.items()},
             "pool_size": self.pool_size,
             "confidence": self.confidence,
         }
 
 
-def _or_none(values: np.ndarray) -> list[float | None]:
+def or_none(values: np.ndarray) -> list[float | None]:
     return [None if math.isnan(value) else float(value) for value in values]

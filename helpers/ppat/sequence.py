@@ -20,7 +20,7 @@ from ..errors import InputError
 from ..uncertainty import Rate, check_confidence
 from . import inputs, proposal, sampler
 from .control import Terms, controlled, quantile
-from .outcome import _or_none
+from .outcome import or_none
 from .score import prepare
 from .simulate import DRAWS, Pool
 from .weights import steps
@@ -75,7 +75,7 @@ class ConfidenceSequence:
     def to_dict(self) -> dict[str, Any]:
         """The fields as valid JSON."""
         return {
-            **{name: _or_none(getattr(self, name)) for name in ("risk", "low", "high")},
+            **{name: or_none(getattr(self, name)) for name in ("risk", "low", "high")},
             **{name: getattr(self, name) for name in ("kind", "confidence", "pool_size", "reason")},
         }
 
