@@ -119,6 +119,27 @@ def check_matrix(value: Any, name: str, *, layout: str) -> Any:
     return array
 
 
+def first_largest(values: np.ndarray) -> np.ndarray:
+    """The column of each row's largest value, the first of equals, as ``argmax(axis=1)`` finds it; no NaN.
+
+    For few columns, such as the scores of a few dozen classes, NumPy's own spends its time on starting each row: here a
+    few thousand rows at a time are turned into columns, which takes half as long.
+
+    >>> first_largest(np.array([[0.1, 0.7, 0.7], [2.0, 1.0, 0.0]]))
+    array([1, 0])
+    """
+    rows, columns = values.shape
+    if columns > 64:
+        return np.argmax(values, axis=1)
+    found = np.empty(rows, dtype=np.int64)
+    rank = np.arange(columns, 0, -1, dtype=np.int8)[:, None]  # the first of equals ranks highest
+    for start in range(0, rows, 4096):
+        turned = np.ascontiguousarray(values[start : start + 4096].T)
+        largest = turned == turned.max(axis=0)
+        found[start : start + 4096] = columns - (largest * rank).max(axis=0)
+    return found
+
+
 def check_labels(values: Any, *, n: int, k: int, name: str = "labels") -> np.ndarray:
     """Class labels as NumPy: n whole numbers from 0 to k - 1, or an InputError that says which is not."""
     array = to_numpy(as_array(values, name))

@@ -221,3 +221,17 @@ def test_tiles_run_at_once_and_hand_on_what_goes_wrong():
 
     with pytest.raises(InputError, match="row 0"):
         arrays.map_tiles(refuse, 4, 2, threads=2)
+
+
+@pytest.mark.parametrize("columns", [1, 2, 30, 64, 65])
+@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
+def test_first_largest_is_argmax_with_ties_and_across_slabs(columns, dtype):
+    values = np.random.default_rng(columns).integers(-3, 3, size=(9000, columns)).astype(dtype)
+    found = arrays.first_largest(values)
+    assert found.dtype == np.int64
+    np.testing.assert_array_equal(found, values.argmax(axis=1))
+
+
+def test_first_largest_of_rows_of_minus_infinity_is_the_first_and_of_no_rows_is_empty():
+    assert arrays.first_largest(np.full((3, 4), -np.inf)).tolist() == [0, 0, 0]
+    assert arrays.first_largest(np.empty((0, 4))).shape == (0,)

@@ -1,0 +1,159 @@
+"""The effect of review: the same predictions on all candidate frames, and on those that reviewers kept."""
+
+from __future__ import annotations
+
+from collections.abc import Collection, Mapping
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from ..errors import InputError
+from .judged import Judged
+from .record import FrameSets, Predictions, listed
+from .resampling import Average, by_group, difference
+from .score import Score, score
+
+
+@dataclass(frozen=True, eq=False)
+class ReviewEffect:
+    """What review changes; see `review_effect`.
+
+    Attributes
+    ----------
+    before, after : Score
+        On the candidates, and on the reviewed sets.
+    pairs_before, pairs_after : int
+        Similar frames of each.
+    original_change, perturbed_change, drop_change : Average
+        After less before. Review that takes out frames for their unlikeness makes the drop change negative.
+    """
+
+    before: Score
+    after: Score
+    pairs_before: int
+    pairs_after: int
+    original_change: Average
+    perturbed_change: Average
+    drop_change: Average
+
+    def __repr__(self) -> str:
+        return (
+            f"ReviewEffect(drop {self.before.drop.rate:.4f} of {self.before.n} anchors before, "
+            f"{self.after.drop.rate:.4f} of {self.after.n} after)"
+        )
+
+    def to_dict(self) -> dict[str, Any]:
+        """The fields as valid JSON."""
+        return {
+            name: entry if isinstance(entry, int) else entry.to_dict()
+            for name, entry in ((name, getattr(self, name)) for name in self.__dataclass_fields__)
+        }
+
+
+def review_effect(
+    predictions: Any,
+    candidates: FrameSets,
+    reviewed: FrameSets,
+    *,
+    k: int = 10,
+    missing: str = "error",
+    confidence: float = 0.95,
+    seed: int = 0,
+) -> ReviewEffect:
+    """Score the same predictions before and after review of the sets.
+
+    Before: all candidate frames of all anchors, with the labels they came with. After: the anchors and frames that
+    reviewers kept, with the labels they corrected. A drop that shrinks tells how much of it came from frames that are
+    not similar to their anchor, or wrongly labelled.
+
+    Parameters
+    ----------
+    predictions : mapping of str to int or to scores, or Predictions
+        Of one model, for every candidate frame.
+    candidates, reviewed : FrameSets
+        Before and after. What was reviewed must have been a candidate; `accepted` makes reviewed sets of decisions.
+    k, missing
+        As for `score`, the anchor taking part in its set.
+    confidence, seed
+        Of the intervals. Those of the changes are percentile bootstraps over groups of the candidates (each anchor is
+        one where none are given), in which both scores see the same resample: they share most of their anchors.
+
+    Returns
+    -------
+    ReviewEffect
+
+    Raises
+    ------
+    InputError
+        Reviewed anchors or frames that were no candidates, listed; predictions without keys; or what `score` refuses.
+
+    Examples
+    --------
+    >>> labels = {"v/3": [0], "w/3": [1]}
+    >>> candidates = FrameSets({"v/3": ["v/2", "v/4"], "w/3": ["w/4"]}, labels)
+    >>> reviewed = FrameSets({"v/3": ["v/2"], "w/3": ["w/4"]}, labels)  # v/4 was found dissimilar
+    >>> predictions = {"v/2": 0, "v/3": 0, "v/4": 1, "w/3": 1, "w/4": 1}
+    >>> effect = review_effect(predictions, candidates, reviewed)
+    >>> effect
+    ReviewEffect(drop 0.5000 of 2 anchors before, 0.0000 of 2 after)
+    >>> effect.drop_change.value, effect.drop_change.reason
+    (-0.5, '10 groups are needed to resample')
+    """
+    if not isinstance(predictions, Mapping | Predictions):
+        raise InputError("predictions has no frame keys, so it could follow either sets: give a class for each key")
+    _refuse_strangers(candidates, reviewed)
+    options: dict[str, Any] = {"k": k, "missing": missing}
+    spread: dict[str, Any] = {"confidence": confidence, "seed": seed}
+    before, after = (score(predictions, sets, **options, **spread) for sets in (candidates, reviewed))
+    columns = []
+    place = {anchor: i for i, anchor in enumerate(candidates.anchors)}
+    for sets in (reviewed, candidates):
+        judged = Judged.of(predictions, sets, **options)
+        at = np.array([place[anchor] for anchor in sets.anchors])
+        values = np.zeros((4, candidates.n))
+        values[:, at] = judged.right, judged.holds, judged.right & ~judged.holds, judged.counts
+        columns.append(by_group(values, candidates.group, len(candidates.group_names)))
+    new, old = columns
+    changes = [
+        difference(new[j], new[3], old[j], old[3], nothing="no anchor is left to score", **spread) for j in range(3)
+    ]
+    return ReviewEffect(before, after, candidates.pairs, reviewed.pairs, changes[0], changes[1], changes[2])
+
+
+def _refuse_strangers(candidates: FrameSets, reviewed: FrameSets) -> None:
+    known, kept = _pairs(candidates), _pairs(reviewed)
+    strangers: list[Any] = sorted(set(reviewed.anchors) - set(candidates.anchors)) or sorted(kept - known)
+    if strangers:
+        raise InputError(
+            f"reviewed has {len(strangers)} anchors or frames that were no candidates: {listed(strangers)}; "
+            "give the candidates that the review began with"
+        )
+
+
+def _pairs(frames: FrameSets) -> set[tuple[str, str]]:
+    pairs = zip(frames.row.tolist(), frames.member.tolist(), strict=True)
+    return {(frames.frames[row], frames.frames[member]) for row, member in pairs}
+
+
+def accepted(frames: FrameSets, accept: Collection[str] = ("similar",)) -> FrameSets:
+    """The sets with only those frames whose review decision is among the accepted ones; all anchors stay.
+
+    Raises
+    ------
+    InputError
+        Sets without decisions, or an accepted decision that nobody took: the ones that were are listed.
+
+    Examples
+    --------
+    >>> review = {("v/3", "v/2"): "similar", ("v/3", "v/4"): "dissimilar"}
+    >>> accepted(FrameSets({"v/3": ["v/2", "v/4"]}, {"v/3": [0]}, review=review)).frames
+    ('v/3', 'v/2')
+    """
+    if frames.decision is None:
+        raise InputError("frames has no review decisions: give them as review=")
+    taken = sorted(set(frames.decision.tolist()))
+    unknown = [decision for decision in accept if decision not in taken]
+    if unknown:
+        raise InputError(f"accept has {unknown[0]!r}, which nobody decided: the decisions are {', '.join(taken)}")
+    return frames.subset(None, np.isin(frames.decision, list(accept)))

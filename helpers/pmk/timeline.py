@@ -1,0 +1,129 @@
+"""Which frame lies where in time: clips and frame numbers, with their ends and holes."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from .. import arrays
+from ..errors import InputError
+from .record import FrameSets, listed
+
+
+class Timeline:
+    """Clip and number of every frame.
+
+    Nothing is assumed about frames that are not there: a clip has a first and a last frame and may have holes, and what
+    looks beyond them finds nothing.
+
+    Parameters
+    ----------
+    clip, time : int arrays of shape (frames,)
+        The clip that each frame belongs to, and its number there, in any order.
+
+    Attributes
+    ----------
+    clip : int64 array of shape (frames,)
+        Clips, numbered from 0.
+    time : int64 array of shape (frames,)
+        Frame numbers.
+    clips : int
+        Number of clips.
+    unit : int64 array of shape (clips,)
+        Clips of one number are not independent of each other; by default each clip is.
+
+    Raises
+    ------
+    InputError
+        No whole numbers, unequal lengths, or two frames at one place.
+
+    Examples
+    --------
+    >>> line = Timeline([0, 0, 0, 1], [3, 4, 6, 7])
+    >>> line
+    Timeline(4 frames in 2 clips, 1 hole)
+    >>> line.at(1)  # the frame after each: none after a hole or the clip's end
+    array([ 1, -1, -1, -1])
+    """
+
+    def __init__(self, clip: Any, time: Any) -> None:
+        given, self.time = _whole(clip, "clip"), _whole(time, "time")
+        if given.shape != self.time.shape:
+            raise InputError(f"clip has {len(given)} frames and time {len(self.time)}: give both of each frame")
+        names, self.clip = np.unique(given, return_inverse=True)
+        self.clips = len(names)
+        self.unit = np.arange(self.clips)
+        # clips lie so far apart on one axis that steps within a span never lead from one into another
+        self._span = int(np.ptp(self.time)) + 1
+        self._place = self.clip * (2 * self._span) + (self.time - self.time.min())
+        self._order = np.argsort(self._place, kind="stable")
+        self._ordered = self._place[self._order]
+        twice = np.flatnonzero(np.diff(self._ordered) == 0)
+        if twice.size:
+            first, second = self._order[twice[0]], self._order[twice[0] + 1]
+            raise InputError(
+                f"time[{first}] and time[{second}] are both {self.time[first]} in clip {given[first]}: "
+                "one place holds one frame"
+            )
+
+    @classmethod
+    def of(cls, frames: FrameSets) -> Timeline:
+        """Each set as a clip of its own, its anchor at time 0 and its frames at their offsets.
+
+        What lies beyond a set is not known, so a set's ends are its clip's; sets of one group are one unit.
+
+        Raises
+        ------
+        InputError
+            No offsets, or frames in several sets: they would lie in two places.
+        """
+        if frames.offset is None:
+            raise InputError("frames has no offsets, so that nobody knows its order in time: give them, or a Timeline")
+        shared = np.flatnonzero(np.bincount(np.concatenate([frames.anchor, frames.member])) > 1)
+        if shared.size:
+            names = listed([frames.frames[i] for i in shared])
+            raise InputError(
+                f"frames has {shared.size} frames in several sets: {names}; say where they lie in their clips"
+            )
+        clip, time = np.empty((2, len(frames.frames)), dtype=np.int64)
+        clip[frames.anchor], time[frames.anchor] = frames.anchor, 0
+        clip[frames.member], time[frames.member] = frames.row, frames.offset
+        line = cls(clip, time)
+        if frames.group is not None:
+            line.unit = frames.group
+        return line
+
+    def __len__(self) -> int:
+        return len(self.time)
+
+    def __repr__(self) -> str:
+        holes = f"{self.holes} hole" + ("" if self.holes == 1 else "s")
+        return f"Timeline({len(self)} frames in {self.clips} clips, {holes})"
+
+    @property
+    def holes(self) -> int:
+        """How many times frames are left out within clips."""
+        same = np.diff(self.clip[self._order]) == 0
+        return int(np.sum(same & (np.diff(self._ordered) > 1)))
+
+    def at(self, step: int) -> np.ndarray:
+        """For each frame the one that lies `step` frames later (negative: earlier) in its clip, -1 where none does."""
+        if abs(step) >= self._span:
+            return np.full(len(self), -1, dtype=np.int64)
+        wanted = self._place + step
+        found = np.minimum(np.searchsorted(self._ordered, wanted), len(self) - 1)
+        return np.where(self._ordered[found] == wanted, self._order[found], -1)
+
+    def consecutive(self) -> tuple[np.ndarray, np.ndarray]:
+        """The frames that have a next one, and those next ones, as places."""
+        later = self.at(1)
+        earlier = np.flatnonzero(later >= 0)
+        return earlier, later[earlier]
+
+
+def _whole(values: Any, name: str) -> np.ndarray:
+    array = arrays.to_numpy(arrays.as_array(values, name))
+    if array.ndim != 1 or not array.size or array.dtype.kind not in "iu":
+        raise InputError(f"{name} has shape {array.shape} and type {array.dtype}: give a whole number for each frame")
+    return array.astype(np.int64)

@@ -1,0 +1,60 @@
+"""Frames in time: ends, holes, what lies beside what."""
+
+import itertools
+
+import numpy as np
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from helpers.errors import InputError
+from helpers.pmk.record import FrameSets
+from helpers.pmk.timeline import Timeline
+
+from . import oracle
+
+PLACES = st.sets(st.tuples(st.integers(5, 7), st.integers(-4, 4)), min_size=1, max_size=20)
+
+
+@given(PLACES, st.integers(-10, 10), st.randoms())
+def test_neighbours_equal_a_search(places, step, random):
+    rows = list(places)
+    random.shuffle(rows)
+    line = Timeline(*np.array(rows).T)
+    expected = [rows.index((c, t + step)) if (c, t + step) in places else -1 for c, t in rows]
+    assert line.at(step).tolist() == expected
+    assert line.clips == len({c for c, _ in rows})
+
+
+@given(PLACES)
+def test_consecutive_frames_and_holes(places):
+    rows = sorted(places)
+    line = Timeline(*np.array(rows).T)
+    expected = {((c, t), (c, t + 1)) for c, t in rows if (c, t + 1) in places}
+    assert {(rows[a], rows[b]) for a, b in zip(*line.consecutive(), strict=True)} == expected
+    holes = sum(a[0] == b[0] and b[1] - a[1] > 1 for a, b in itertools.pairwise(rows))
+    assert line.holes == holes
+
+
+def test_sets_become_clips():
+    frames = FrameSets(oracle.SETS, oracle.LABELS, offsets=oracle.OFFSETS)
+    line = Timeline.of(frames)
+    assert dict(zip(frames.frames, zip(line.clip.tolist(), line.time.tolist(), strict=True), strict=True)) == {
+        "a": (0, 0), "b": (1, 0), "c": (2, 0), "d": (3, 0), "a-1": (0, -1), "a+1": (0, 1),
+        "b-2": (1, -2), "b+1": (1, 1), "d+1": (3, 1),
+    }  # fmt: skip
+    assert repr(line) == "Timeline(9 frames in 4 clips, 1 hole)"
+
+
+def test_refusals():
+    with pytest.raises(InputError, match=r"time\[0\] and time\[2\] are both 4 in clip 9"):
+        Timeline([9, 9, 9], [4, 5, 4])
+    with pytest.raises(InputError, match="clip has 2 frames and time 1"):
+        Timeline([0, 0], [1])
+    with pytest.raises(InputError, match="type float64"):
+        Timeline([0, 0], [1.0, 2.0])
+    with pytest.raises(InputError, match="frames has no offsets"):
+        Timeline.of(FrameSets({"a": ["x"]}, {"a": [0]}))
+    shared = FrameSets({"v/1": ["v/2"], "v/3": ["v/2"]}, {"v/1": [0], "v/3": [0]}, groups={"v/1": "v", "v/3": "v"})
+    with pytest.raises(InputError, match="1 frames in several sets: v/2"):
+        Timeline.of(shared)
