@@ -1,5 +1,6 @@
 """Intervals against SciPy, against their definition and against exact enumeration."""
 
+import itertools
 import json
 import math
 
@@ -15,8 +16,10 @@ from helpers.uncertainty import (
     bootstrap_weights,
     check_confidence,
     clopper_pearson,
+    paired_t,
     percentile_interval,
     rank_correlation,
+    sign_flip,
 )
 
 levels = st.floats(0.5, 0.999)
@@ -209,3 +212,139 @@ def test_rank_correlation_refusals(x, y, message):
     with pytest.raises(InputError) as refusal:
         rank_correlation(x, y)
     assert message in str(refusal.value)
+
+
+# Worked examples E13 and E13b of the continual-learning chapter.
+E13 = [77.1, 75.4, 78.0, 76.2, 77.3], [75.0, 74.1, 76.9, 74.2, 76.0]
+E13B = [60, 72, 81, 68, 75], [58, 71, 78, 67, 73]
+sides = st.sampled_from(["two-sided", "greater", "less"])
+pairs_of_numbers = st.lists(st.tuples(st.integers(-6, 6), st.integers(-6, 6)), min_size=1, max_size=9)
+
+
+def test_paired_t_of_worked_example_13():
+    found = paired_t(*E13)
+    assert (found.n, found.mean, found.std) == (5, pytest.approx(1.56), pytest.approx(0.456, abs=5e-4))
+    assert (found.statistic, found.p_value) == (pytest.approx(7.649, abs=5e-4), pytest.approx(0.0016, abs=5e-5))
+    assert found.interval == pytest.approx((0.994, 2.126), abs=5e-4)
+    assert paired_t(*E13, alternative="greater").p_value == pytest.approx(0.0008, abs=5e-5)
+    assert sign_flip(*E13).p_value == 0.0625
+
+
+def test_paired_t_of_worked_example_13b():
+    """Runs that differ much among each other, yet always in the same way: unpaired, p is .72."""
+    found = paired_t(*E13B)
+    assert (found.mean, found.statistic) == (pytest.approx(1.8), pytest.approx(4.81, abs=5e-3))
+    assert found.p_value == pytest.approx(0.0086, abs=5e-5)
+    assert stats.ttest_ind(*E13B, equal_var=False).pvalue == pytest.approx(0.72, abs=5e-3)
+
+
+@given(pairs_of_numbers, sides, levels)
+def test_paired_t_is_scipys(pairs, alternative, confidence):
+    x, y = (list(column) for column in zip(*pairs, strict=True))
+    found = paired_t(x, y, alternative=alternative, confidence=confidence)
+    assert found.mean == pytest.approx(np.mean(np.subtract(x, y)))
+    if len(set(np.subtract(x, y).tolist())) == 1:
+        assert (found.statistic, found.p_value, found.interval) == (None, None, None)
+        assert found.reason
+        return
+    expected = stats.ttest_rel(x, y, alternative=alternative)
+    assert (found.statistic, found.p_value) == (pytest.approx(expected.statistic), pytest.approx(expected.pvalue))
+    two_sided = stats.ttest_rel(x, y).confidence_interval(confidence)
+    assert found.interval == pytest.approx(tuple(two_sided), abs=1e-9)
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["interval"] == list(found.interval)
+
+
+def test_equal_differences_have_no_t():
+    """.3 - .2 and .2 - .1 differ in the last bit: that is no spread."""
+    found = paired_t([0.3, 0.2, 1.1], [0.2, 0.1, 1.0])
+    assert (found.std, found.statistic, found.p_value) == (0.0, None, None)
+    assert "all differences are equal" in found.reason
+    assert "one pair" in paired_t([1], [2]).reason
+
+
+@given(pairs_of_numbers, sides)
+def test_sign_flip_counts_every_pattern(pairs, alternative):
+    """Against an enumeration in whole numbers, where no rounding can break a tie; a tenth of them rounds."""
+    x, y = (list(column) for column in zip(*pairs, strict=True))
+    d = [a - b for a, b in pairs]
+    extreme = {"two-sided": lambda s: abs(s) >= abs(sum(d)), "greater": lambda s: s >= sum(d)}
+    extreme["less"] = lambda s: s <= sum(d)
+    sums = [sum(s * v for s, v in zip(signs, d, strict=True)) for signs in itertools.product([1, -1], repeat=len(d))]
+    share = np.mean([extreme[alternative](s) for s in sums])
+    found = sign_flip(x, y, alternative=alternative)
+    assert (found.p_value, found.exact, found.error) == (share, True, None)
+    assert sign_flip(np.array(x) / 10, np.array(y) / 10, alternative=alternative).p_value == share
+    assert found.floor <= found.p_value <= 1
+
+
+@pytest.mark.parametrize(("n", "floor"), [(1, 1.0), (4, 0.125), (5, 0.0625), (6, 0.03125), (20, 2 / 2**20)])
+def test_sign_flip_floor(n, floor):
+    """Differences of one sign give the least p-value there is: five pairs never reach .05, six do."""
+    found = sign_flip(np.arange(1.0, n + 1), np.zeros(n))
+    assert (found.p_value, found.floor) == (floor, floor)
+    assert sign_flip(np.arange(1.0, n + 1), np.zeros(n), alternative="greater").p_value == floor / 2
+
+
+def test_sign_flip_of_no_difference():
+    assert sign_flip([1.0, 2.0, 3.0], [1.0, 2.0, 3.0]).p_value == 1.0
+    assert sign_flip([0.3, 0.2], [0.1 + 0.2, 0.2]).floor == 1.0
+
+
+def test_a_zero_difference_raises_the_floor():
+    found = sign_flip([1, 2, 3, 4, 5, 6], [0, 0, 0, 0, 0, 6])
+    assert (found.floor, found.p_value) == (0.0625, 0.0625)
+
+
+def test_drawn_signs_agree_with_counted_ones():
+    """22 pairs: all 2^22 patterns counted here. Band: four of the standard errors that the result states."""
+    d = np.random.default_rng(4).normal(0.3, 1.0, size=22)
+    sums = np.zeros(1)
+    for value in d:
+        sums = np.concatenate([sums + value, sums - value])
+    exact = np.mean(np.abs(sums) >= abs(d.sum()) - 1e-12)
+    found = sign_flip(d, np.zeros(22), replicates=20_000)
+    assert not found.exact
+    assert found.error == pytest.approx(math.sqrt(exact * (1 - exact) / 20_000), rel=0.1)
+    assert abs(found.p_value - exact) < 4 * found.error
+    assert found == sign_flip(d, np.zeros(22), replicates=20_000)
+    assert found != sign_flip(d, np.zeros(22), replicates=20_000, seed=1)
+
+
+def test_a_drawn_p_value_is_never_zero():
+    found = sign_flip(np.full(40, 1.0), np.zeros(40), replicates=99)
+    assert found.p_value == 0.01
+
+
+def test_sign_flip_keeps_its_level():
+    """No difference, skewed noise in each of 8 pairs, level .1: 1000 samples, at most 100 + 3 sd (sd 9.5) rejections.
+
+    Eight pairs have 128 two-sided levels of which .1 lies between two, so that somewhat fewer than 100 are rejected.
+    """
+    rng = np.random.default_rng(8)
+    rejected = sum(sign_flip(*rng.exponential(size=(2, 8))).p_value <= 0.1 for _ in range(1000))
+    assert 60 <= rejected <= 128
+
+
+@pytest.mark.parametrize("test", [paired_t, sign_flip])
+@pytest.mark.parametrize(
+    ("first", "second", "options", "message"),
+    [
+        ([1, 2], [1], {}, "first has 2 values and second 1: give pairs"),
+        ([1, 2], [1, np.nan], {}, "second[1] is nan: give finite numbers"),
+        ([], [], {}, "first has shape (0,)"),
+        ([1, 2], [2, 1], {"alternative": "one-sided"}, "alternative is 'one-sided': give one of two-sided, greater"),
+    ],
+)
+def test_paired_refusals(test, first, second, options, message):
+    with pytest.raises(InputError) as refusal:
+        test(first, second, **options)
+    assert message in str(refusal.value)
+
+
+def test_paired_options_out_of_range_are_refused():
+    with pytest.raises(InputError, match="replicates is 0"):
+        sign_flip([1], [2], replicates=0)
+    with pytest.raises(InputError, match="seed is -1"):
+        sign_flip([1], [2], seed=-1)
+    with pytest.raises(InputError, match="confidence is 95"):
+        paired_t([1], [2], confidence=95)

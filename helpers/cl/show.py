@@ -1,0 +1,247 @@
+"""Figures, tables and the report of accuracy matrices."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+import numpy as np
+
+from .. import figures, lazy
+from ..errors import InputError
+from ..figures import Figure, Table
+from .metrics import MATRIX_IDS, METRICS, look_up
+from .reconcile import Reconciliation
+from .record import AccuracyMatrix
+from .score import Value, metric, steps, table
+
+#: Above this many tasks numbers no longer fit into cells.
+WRITTEN = 12
+#: The formulas that go by one name, in the order of the registry.
+FAMILIES = {
+    "backward transfer": ("bwt.gem", "bwt.gem_script", "bwt.dr", "bwt.clear"),
+    "forward transfer": ("fwt.gem", "fwt.gem_script", "clear.next_domain", "fwt.clear"),
+    "forgetting": (
+        "forgetting.rwalk",
+        "forgetting.continuum",
+        "forgetting.inclusive",
+        "forgetting.raptormai",
+        "forgetting.avalanche",
+        "forgetting.worst",
+    ),
+    "average accuracy": (
+        "acc.final",
+        "aia.task_mean",
+        "aia.icarl",
+        "wavg.facil",
+        "clear.accuracy",
+        "learning_accuracy",
+    ),
+}
+
+
+def matrix_picture(matrix: AccuracyMatrix, *, name: str = "matrix") -> Figure:
+    """The matrix as a picture: a row for each moment, a column for each task, hatching where nothing was observed.
+
+    The frame marks each task just after its training.
+    """
+    fig, axes = figures.subplots(figsize=(6.4, 5.4))
+    low, high = {"percent": (0.0, 100.0), "fraction": (0.0, 1.0)}.get(matrix.scale, _range(matrix.values))
+    colours = "cividis" if matrix.direction == "higher" else "cividis_r"
+    image = axes.imshow(np.ma.masked_invalid(matrix.values), vmin=low, vmax=high, cmap=colours)
+    patch = lazy.require("matplotlib.patches", extra="jupyter").Rectangle
+    for k, j in np.argwhere(matrix.missing):
+        axes.add_patch(patch((j - 0.5, k - 0.5), 1, 1, fill=False, hatch="////", linewidth=0, edgecolor="#808080"))
+    for k in range(matrix.T):
+        axes.add_patch(patch((k - 0.5, k - 0.5), 1, 1, fill=False, linewidth=1.8, edgecolor=figures.VERMILION))
+    if matrix.T <= WRITTEN:
+        for k, j in np.argwhere(~matrix.missing):
+            shade = image.cmap(image.norm(matrix.values[k, j]))
+            # white on the dark half of the map, near-black on the light half: 0.299, 0.587 and 0.114 weigh the colours
+            light = float(np.dot(shade[:3], (0.299, 0.587, 0.114))) > 0.5
+            axes.text(
+                j, k, _short(matrix.values[k, j]), ha="center", va="center", color="#111111" if light else "white"
+            )
+    _task_axes(axes, matrix)
+    fig.colorbar(image, ax=axes, label=f"{matrix.metric}, {matrix.scale}" if matrix.scale != "free" else matrix.metric)
+    said = (
+        f"{int(matrix.missing.sum())} of {matrix.T**2} cells are missing"
+        if matrix.missing.any()
+        else "No cell is missing"
+    )
+    last = matrix.values[-1]
+    ends = ", ".join("missing" if np.isnan(value) else _short(value) for value in last)
+    alt = (
+        f"{matrix.metric} of {matrix.T} tasks (columns) after training each of them (rows). {said}. "
+        f"The last row reads {ends}."
+    )
+    return figures.show(fig, alt=alt, name=name)
+
+
+def over_time(matrix: AccuracyMatrix, *, name: str = "over-time") -> Figure:
+    """The mean over tasks seen so far, and every task from its own training on.
+
+    Raises
+    ------
+    InputError
+        Fewer than two tasks.
+    """
+    if matrix.T < 2:
+        raise InputError("matrix has 1 task: a course over time needs at least 2")
+    moments = np.arange(1, matrix.T + 1)
+    fig, axes = figures.subplots()
+    for j in range(matrix.T):
+        axes.plot(
+            moments[j:],
+            matrix.values[j:, j],
+            color=figures.VERMILION,
+            linewidth=0.9,
+            alpha=0.7,
+            marker=".",
+            label="each task since its training" if j == 0 else None,
+        )
+    means = [value.value for value in steps("acc.final", matrix)]
+    course = np.array([np.nan if value is None else value for value in means])
+    axes.plot(moments, course, color=figures.BLUE, marker="o", label="mean over tasks seen")
+    axes.set(xlabel="tasks learned", ylabel=f"{matrix.metric}, {matrix.scale}")
+    axes.set_xticks(moments[:: max(1, matrix.T // 10)])
+    axes.legend(loc="best")
+    ends = ["undefined" if value is None else _short(value) for value in (means[0], means[-1])]
+    alt = (
+        f"{matrix.metric} over {matrix.T} tasks. The mean over tasks seen goes from {ends[0]} after the first to "
+        f"{ends[1]} after the last."
+    )
+    return figures.show(fig, alt=alt, name=name)
+
+
+def definitions(matrix: AccuracyMatrix, family: str, *, baseline: str | None = None, name: str = "") -> Figure:
+    """One matrix under every formula that goes by one name.
+
+    Parameters
+    ----------
+    matrix : AccuracyMatrix
+        The scores.
+    family : str
+        "backward transfer", "forward transfer", "forgetting" or "average accuracy".
+    baseline : str, optional
+        As for `metric`.
+    name : str
+        Name of the figure; by default that of the family.
+
+    Raises
+    ------
+    InputError
+        An unknown family, or a matrix for which none of its formulas is defined.
+    """
+    if family not in FAMILIES:
+        raise InputError(f"family is {family!r}: known are {', '.join(map(repr, FAMILIES))}")
+    values = table(matrix, ids=FAMILIES[family], baseline=baseline)
+    shown = {id: value.value for id, value in values.items() if value.value is not None}
+    if not shown:
+        raise InputError(f"none of {', '.join(FAMILIES[family])} is defined: {next(iter(values.values())).reason}")
+    fig, axes = figures.subplots(figsize=(6.4, 0.8 + 0.5 * len(shown)))
+    height = np.arange(len(shown))[::-1]
+    axes.barh(height, list(shown.values()), height=0.55, color=figures.BLUE)
+    for place, value in zip(height, shown.values(), strict=True):
+        axes.annotate(
+            f"{value:.2f}",
+            (value, place),
+            xytext=(4 if value >= 0 else -4, 0),
+            textcoords="offset points",
+            va="center",
+            ha="left" if value >= 0 else "right",
+        )
+    axes.axvline(0, color=axes.spines["left"].get_edgecolor(), linewidth=0.8)
+    axes.margins(x=0.16)
+    axes.set_axisbelow(True)
+    axes.set_yticks(height, list(shown))
+    axes.set(xlabel=matrix.scale if matrix.scale != "free" else matrix.metric)
+    said = "; ".join(f"{id} {value:.2f}" for id, value in shown.items())
+    alt = f"One matrix under the formulas called {family}: {said}."
+    caption = f"Formulas that are called {family}."
+    return figures.show(fig, alt=alt, name=name or family.replace(" ", "-"), caption=caption)
+
+
+def metrics_table(matrix: AccuracyMatrix, *, ids: Sequence[str] = MATRIX_IDS, baseline: str | None = None) -> Table:
+    """Every metric with its value or reason, its formula and its source."""
+    rows = []
+    for id in ids:
+        value, entry = metric(id, matrix, baseline=baseline), look_up(id)
+        shown = f"undefined: {value.reason}" if value.value is None else value.value
+        rows.append([id, shown, entry.formula, entry.source])
+    caption = f"Metrics of {matrix.name or 'the matrix'}, scale {matrix.scale}."
+    return Table(["metric", "value", "formula", "source"], rows, caption, digits=2)
+
+
+def report(
+    matrix: AccuracyMatrix,
+    *,
+    title: str,
+    baseline: str | None = None,
+    observed_only: bool = False,
+    reconciled: Reconciliation | None = None,
+) -> str:
+    """A self-contained HTML page: all metrics or why they are undefined, warnings, figures."""
+    values = table(matrix, baseline=baseline, observed_only=observed_only)
+    lines = [(f"{id}: {METRICS[id].formula}", text_of(value)) for id, value in values.items()]
+    if reconciled is not None:
+        lines.insert(0, (f"Published {reconciled.published:g}", in_words(reconciled)))
+    drawn = [matrix_picture(matrix)]
+    if matrix.T > 1:
+        drawn.append(over_time(matrix))
+    for family, ids in FAMILIES.items():
+        if any(metric(id, matrix, baseline=baseline).value is not None for id in ids):
+            drawn.append(definitions(matrix, family, baseline=baseline))
+    return figures.page(title, lines, drawn, words=_words(matrix, values), warnings=matrix.warnings)
+
+
+def text_of(value: Value) -> str:
+    """A value with its unit, or its reason; a baseline where one was subtracted."""
+    if value.value is None:
+        return f"undefined: {value.reason}"
+    against = f", against {value.baseline}" if value.baseline else ""
+    observed = f", {value.coverage[0]} of {value.coverage[1]} cells" if value.observed_only else ""
+    return f"{value.value:.4f} {value.unit}{against}{observed}"
+
+
+def in_words(reconciled: Reconciliation) -> str:
+    """What yields a published number."""
+    if reconciled.found:
+        return "; ".join(
+            f"{match.id} {match.variant}" + (f", baseline {match.baseline}" if match.baseline else "")
+            for match in reconciled.found
+        )
+    near = ", ".join(f"{match.id} {match.value:.4f}" for match in reconciled.nearest)
+    return f"no formula yields it; nearest are {near or 'none'}"
+
+
+def _words(matrix: AccuracyMatrix, values: Any) -> str:
+    final, lost, gained = (values[id] for id in ("acc.final", "forgetting.rwalk", "bwt.gem"))
+    parts = [f"{matrix.T} tasks"]
+    if final.value is not None:
+        parts.append(f"the mean over them at the end is {final.value:.4g} {final.unit}")
+    if lost.value is not None:
+        parts.append(f"the old ones lie {lost.value:.4g} below their best moment on average")
+    if gained.value is not None:
+        parts.append(f"and changed by {gained.value:+.4g} since each was trained")
+    return ", ".join(parts) + ". One name stands for several formulas: quote the id with the number."
+
+
+def _task_axes(axes: Any, matrix: AccuracyMatrix) -> None:
+    every = max(1, -(-matrix.T // 20))
+    places = list(range(0, matrix.T, every))
+    names = [matrix.tasks[place] for place in places]
+    long = max(map(len, names)) > 4
+    axes.set_xticks(places, names, rotation=90 if long else 0)
+    axes.set_yticks(places, names)
+    axes.set(xlabel="evaluated on task", ylabel="after training task")
+    axes.grid(False)
+
+
+def _range(values: np.ndarray) -> tuple[float, float]:
+    there = values[~np.isnan(values)]
+    return (float(there.min()), float(there.max())) if there.size else (0.0, 1.0)
+
+
+def _short(value: float) -> str:
+    return f"{value:.3g}"
