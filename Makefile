@@ -1,6 +1,7 @@
 # Everything runs in .venv, which is made from requirements.lock once and again only when that file changes.
 #   make book    execute the notebooks and build the book into _build/html
 #   make test    the same on a small grid into _build/smoke, then every test
+#   make serve   the book of `make book`, with a kernel behind every page
 #   make lint    style, types, layers, notebooks, workflows
 #   make lab     JupyterLab
 #   make bench   the benchmarks
@@ -11,7 +12,7 @@ BIN := .venv/bin
 READY := .venv/.ready
 ONE_THREAD := OMP_NUM_THREADS=1 OPENBLAS_NUM_THREADS=1 MKL_NUM_THREADS=1 NUMBA_NUM_THREADS=1
 
-.PHONY: book test lint lab bench lock clean
+.PHONY: book test serve lint lab bench lock clean
 
 book: $(READY)
 	$(BIN)/yardsticks batch run notebooks/grids/book.yml --out _build/executed
@@ -21,6 +22,9 @@ test: $(READY)
 	$(BIN)/yardsticks batch run notebooks/grids/smoke.yml --out _build/smoke/executed
 	$(BIN)/python book/build.py --executed _build/smoke/executed --html _build/smoke/html
 	$(ONE_THREAD) YARDSTICKS_HTML=_build/smoke/html $(BIN)/python -m pytest -m "not gpu"
+
+serve: $(READY)
+	$(BIN)/yardsticks serve
 
 lint: $(READY)
 	$(BIN)/ruff check .

@@ -1,8 +1,8 @@
 """Fetch the browser libraries that the book serves itself, so that its pages name no outside host.
 
 `book/vendor.json` lists npm packages by name, version and hash, and the files wanted of each. They are
-unpacked into `_build/vendor/<name>/`, which Sphinx copies into the static files. What is there already is not
-fetched again.
+unpacked into `_build/vendor/<name>/`, which Sphinx copies into the static files; those of the part "lite" into a
+folder of their own (see lite.py). What is there already is not fetched again.
 """
 
 import base64
@@ -13,7 +13,7 @@ import subprocess
 import sys
 import tarfile
 import tempfile
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
 ROOT = Path(__file__).resolve().parents[1]
@@ -26,21 +26,30 @@ class VendorError(RuntimeError):
 
 @dataclass(frozen=True)
 class Package:
-    """An npm package and, of its files or folders, the wanted ones with the names they get here."""
+    """An npm package and, of its files or folders, the wanted ones with the names they get here.
+
+    From the registry "pypi" it is a wheel, kept whole: its one wanted file is itself.
+    `patches` are texts to be replaced in unpacked files, (file, old, new): outside addresses that a library offers no
+    option for, and a mistake (thebe-core's widgets throw when one is closed, as progress bars are).
+    """
 
     name: str
     version: str
     integrity: str
     files: dict[str, str]
+    patches: list[tuple[str, str, str]] = field(default_factory=list)
+    registry: str = "npm"
+    part: str = "pages"
 
     def stamp(self) -> str:
         """What tells whether an unpacked copy is this one."""
-        return json.dumps([self.version, self.integrity, self.files])
+        return json.dumps([self.version, self.integrity, self.files, self.patches])
 
 
-def read_packages(path: Path) -> list[Package]:
-    """The packages listed in a vendor.json."""
-    return [Package(**entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
+def read_packages(path: Path, part: str = "pages") -> list[Package]:
+    """The packages listed in a vendor.json for one part of the book: its pages, or "lite"."""
+    packages = [Package(**entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
+    return [package for package in packages if package.part == part]
 
 
 def provide(packages: list[Package], folder: Path) -> list[str]:
@@ -73,17 +82,30 @@ def find_npm() -> str:
 
 
 def fetch(package: Package, folder: Path) -> Path:
-    """Download the package's tarball into `folder`. Raises VendorError."""
+    """Download the package's tarball or wheel into `folder`. Raises VendorError."""
     name = f"{package.name}@{package.version}"
-    command = [find_npm(), "pack", name, "--pack-destination", str(folder)]
-    patience = ["--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000"]  # by default over a minute
-    done = subprocess.run([*command, *patience], capture_output=True, text=True, cwd=folder, check=False)
-    tarballs = list(folder.glob("*.tgz"))
-    if done.returncode or len(tarballs) != 1:
-        errors = [line for line in done.stderr.splitlines() if line.startswith("npm error")]
-        reason = errors[0].removeprefix("npm error ") if errors else f"npm ended with {done.returncode}"
+    command = npm_command(package, folder) if package.registry == "npm" else pip_command(package, folder)
+    done = subprocess.run(command, capture_output=True, text=True, cwd=folder, check=False)
+    archives = [*folder.glob("*.tgz"), *folder.glob("*.whl")]
+    if done.returncode or len(archives) != 1:
+        errors = [line for line in done.stderr.splitlines() if line.startswith(("npm error ", "ERROR: "))]
+        reason = errors[0].removeprefix("npm error ").removeprefix("ERROR: ") if errors else f"exit {done.returncode}"
         raise VendorError(f"{name} could not be fetched ({reason}): the first build needs the network")
-    return tarballs[0]
+    return archives[0]
+
+
+def npm_command(package: Package, folder: Path) -> list[str]:
+    """What downloads a package of npm. Raises VendorError."""
+    name = f"{package.name}@{package.version}"
+    patience = ["--fetch-retry-mintimeout=1000", "--fetch-retry-maxtimeout=5000"]  # by default over a minute
+    return [find_npm(), "pack", name, "--pack-destination", str(folder), *patience]
+
+
+def pip_command(package: Package, folder: Path) -> list[str]:
+    """What downloads a pure wheel of PyPI, also one for a newer Python than this."""
+    pip = [sys.executable, "-m", "pip", "--disable-pip-version-check", "download", "--quiet", "--no-deps"]
+    pure = ["--only-binary=:all:", "--python-version=3.14", "--dest", str(folder)]
+    return [*pip, *pure, f"{package.name}=={package.version}"]
 
 
 def check(package: Package, tarball: Path) -> None:
@@ -98,10 +120,14 @@ def check(package: Package, tarball: Path) -> None:
 
 
 def unpack(package: Package, tarball: Path, target: Path) -> None:
-    """Replace `target` by the wanted files, and stamp it last. Raises VendorError if one is not there."""
+    """Replace `target` by the wanted files, patched, and stamp it last. Raises VendorError if one is not there."""
     with tempfile.TemporaryDirectory() as temporary:
-        with tarfile.open(tarball) as archive:
-            archive.extractall(temporary, filter="data")
+        if tarball.suffix == ".whl":
+            Path(temporary, "package").mkdir()
+            shutil.copy(tarball, Path(temporary, "package"))
+        else:
+            with tarfile.open(tarball) as archive:
+                archive.extractall(temporary, filter="data")
         shutil.rmtree(target, ignore_errors=True)
         for wanted, name in package.files.items():
             source, place = Path(temporary, "package", wanted), target / name
@@ -109,7 +135,17 @@ def unpack(package: Package, tarball: Path, target: Path) -> None:
                 raise VendorError(f"{package.name}@{package.version} has no {wanted}: mend vendor.json")
             place.parent.mkdir(parents=True, exist_ok=True)
             (shutil.copytree if source.is_dir() else shutil.copy)(source, place)
+    for name, old, new in package.patches:
+        patch(target / name, old, new)
     (target / STAMP).write_text(package.stamp(), encoding="utf-8")
+
+
+def patch(path: Path, old: str, new: str) -> None:
+    """Replace the one place where the file says `old`. Raises VendorError if there is none, or another one."""
+    text = path.read_text(encoding="utf-8")
+    if text.count(old) != 1:
+        raise VendorError(f"{path.name} has {text.count(old)} places with {old!r}, not one: mend vendor.json")
+    path.write_text(text.replace(old, new), encoding="utf-8")
 
 
 def main() -> int:

@@ -1,8 +1,8 @@
 """The command `yardsticks`: one verb per thing a person does.
 
-Verbs are found, not listed: ``helpers/<house>/command.py`` adds ``yardsticks score <house>`` and
-``helpers/batch/command.py`` adds ``yardsticks batch``. A command module offers `SUMMARY`,
-`configure(parser)` and `run(arguments) -> exit status`, and imports nothing heavy at module level.
+``helpers/<house>/command.py`` adds ``yardsticks score <house>``, and the command module of each package in `VERBS`
+its verb, as far as there is one. A command module offers `SUMMARY`, `configure(parser)` and
+`run(arguments) -> exit status`, and imports nothing heavy at module level.
 """
 
 from __future__ import annotations
@@ -19,6 +19,8 @@ from . import __version__
 from .errors import InputError, MissingExtra
 
 HOUSES = ("tempora", "ppat", "pmk", "cl", "pa")
+#: Verbs that are not about one house's score, and the packages that bring them.
+VERBS = {"batch": "batch", "check-report": "cl.report", "serve": "live"}
 
 
 def main(argv: Sequence[str] | None = None) -> int:
@@ -43,7 +45,8 @@ def _parser() -> argparse.ArgumentParser:
     )
     for house in HOUSES:
         _add(score, house, _command(house))
-    _add(verbs, "batch", _command("batch"))
+    for verb, package in VERBS.items():
+        _add(verbs, verb, _command(package))
     return parser
 
 

@@ -3,6 +3,7 @@
 import argparse
 import importlib
 import importlib.util
+import re
 
 import pytest
 
@@ -11,11 +12,11 @@ from helpers import cli
 from helpers.errors import InputError, MissingExtra
 from helpers.pa import command
 
-VERBS = [name for name in (*cli.HOUSES, "batch") if importlib.util.find_spec(f"helpers.{name}.command")]
+PACKAGES = [name for name in (*cli.HOUSES, *cli.VERBS.values()) if importlib.util.find_spec(f"helpers.{name}.command")]
 SCORE = ["score", "pa", "--logits", "a.npy", "--shifted", "b.npy"]
 
 
-@pytest.mark.parametrize("name", VERBS)
+@pytest.mark.parametrize("name", PACKAGES)
 def test_every_command_module_offers_what_the_command_needs(name):
     module = importlib.import_module(f"helpers.{name}.command")
     assert isinstance(module.SUMMARY, str)
@@ -31,9 +32,11 @@ def test_help(capsys, arguments):
     assert end.value.code == 0
     text = capsys.readouterr().out
     assert text.startswith("usage: yardsticks")
+    listed = re.findall(r"^    (\S+)", text, re.MULTILINE)
     if arguments == ["score", "--help"]:
-        for name in VERBS:
-            assert (name in text) == (name != "batch")
+        assert listed == [house for house in cli.HOUSES if house in PACKAGES]
+    if arguments == ["--help"]:
+        assert listed == ["score", *(verb for verb, package in cli.VERBS.items() if package in PACKAGES)]
 
 
 def test_version(capsys):

@@ -1,6 +1,7 @@
 """The browser libraries: fetched once, checked, unpacked."""
 
 import base64
+import dataclasses
 import hashlib
 import tarfile
 from pathlib import Path
@@ -61,6 +62,24 @@ def test_a_wrong_hash_is_refused(tarball: Path, package: vendor.Package) -> None
     other = vendor.Package(package.name, package.version, "sha512-AAAA", package.files)
     with pytest.raises(vendor.VendorError, match=r"demo@1\.0\.0 has the hash sha512-.*, not the sha512-AAAA"):
         vendor.check(other, tarball)
+
+
+def test_the_one_place_is_patched(tmp_path: Path, tarball: Path, package: vendor.Package) -> None:
+    patched = dataclasses.replace(package, patches=[("main.js", "ai", "oo")])
+    target = tmp_path / "vendor" / "demo"
+    vendor.unpack(patched, tarball, target)
+    assert (target / "main.js").read_text(encoding="utf-8") == "moon"
+    assert vendor.is_unpacked(patched, target) and not vendor.is_unpacked(package, target)
+
+
+@pytest.mark.parametrize(("old", "count"), [("gone", 0), ("", 5)])
+def test_no_place_or_several_are_refused(
+    tmp_path: Path, tarball: Path, package: vendor.Package, old: str, count: int
+) -> None:
+    patched = dataclasses.replace(package, patches=[("main.js", old, "new")])
+    with pytest.raises(vendor.VendorError, match=f"main.js has {count} places with '{old}', not one"):
+        vendor.unpack(patched, tarball, tmp_path / "vendor" / "demo")
+    assert not vendor.is_unpacked(patched, tmp_path / "vendor" / "demo")
 
 
 def test_a_wanted_file_that_is_not_there_is_named(tmp_path: Path, tarball: Path, package: vendor.Package) -> None:

@@ -4,13 +4,16 @@ import os
 import shutil
 import sys
 import threading
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
 import pytest
+
+from ..serving import TOKEN, Served, serving
+from .trial import trial_page
 
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "book"))  # build.py knows the pages
 
@@ -59,16 +62,65 @@ def complaints() -> list[str]:
 def tab(browser: Any, address: str, complaints: list[str]) -> Iterator[Any]:
     """A fresh tab with light colours that keeps a list of what it has to complain about."""
     context = browser.new_context(color_scheme="light", viewport={"width": 1280, "height": 900})
-    page = context.new_page()
-    page.on("request", lambda request: _note_outside(request.url, address, complaints))
-    page.on("console", lambda message: _note_console(message, complaints))
-    page.on("pageerror", lambda error: complaints.append(f"uncaught: {error}"))
-    yield page
+    yield watched(context, address, complaints)
     context.close()
 
 
+@pytest.fixture(scope="session")
+def live_book(html: Path, tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A copy of the built book with one more page, `notebooks/trial`."""
+    book = tmp_path_factory.mktemp("live") / "html"
+    shutil.copytree(html, book)
+    page = (book / "notebooks" / "pa.html").read_text(encoding="utf-8")  # a chapter with formulas
+    (book / "notebooks" / "trial.html").write_text(trial_page(page), encoding="utf-8")
+    return book
+
+
+@pytest.fixture(scope="session")
+def served(live_book: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """The book's server."""
+    with serving(live_book, tmp_path_factory.mktemp("server")) as one:
+        yield one
+
+
+@pytest.fixture
+def visitor(browser: Any) -> Iterator[Any]:
+    """A browser's profile without cookies."""
+    context = browser.new_context(color_scheme="light", viewport={"width": 1280, "height": 900})
+    yield context
+    context.close()
+
+
+@pytest.fixture
+def open_live(visitor: Any, served: Served, complaints: list[str]) -> Iterator[Callable[[str], Any]]:
+    """Open a page of the served book in a new tab; at the end it has not complained, and leaves no kernel behind."""
+    before = served.kernels()
+
+    def open_page(page: str) -> Any:
+        one = watched(visitor, served.address, complaints)
+        one.goto(f"{served.address}/book/{page}.html?token={TOKEN}", wait_until="load")
+        one.wait_for_selector(".ys-live")
+        return one
+
+    yield open_page
+    for one in visitor.pages:
+        one.goto("about:blank")
+    served.wait_for_kernels(before)
+    assert complaints == []
+
+
+def watched(context: Any, address: str, complaints: list[str]) -> Any:
+    """A new tab that notes what there is to complain about."""
+    page = context.new_page()
+    page.on("request", lambda request: _note_outside(request.url, address, complaints))
+    page.on("websocket", lambda socket: _note_outside(socket.url.replace("ws", "http", 1), address, complaints))
+    page.on("console", lambda message: _note_console(message, complaints))
+    page.on("pageerror", lambda error: complaints.append(f"uncaught: {error}"))
+    return page
+
+
 def _note_outside(url: str, address: str, complaints: list[str]) -> None:
-    if not url.startswith((address, "data:", "blob:")):
+    if not url.startswith((address, "data:", "blob:", "about:")):
         complaints.append(f"outside request: {url}")
 
 
