@@ -1,10 +1,11 @@
 """What did a model keep, lose and transfer over a sequence of tasks?"""
 
 from ..lazy import attributes
-from .adaptation import Adaptation, adaptation
 from .anytime import aaa, min_acc, wc_acc, windowed
-from .contamination import Contamination, Effect, Hit, Timestamps, check_timestamps, find_contamination, normalise
+from .components import Component, Variance, variance
+from .contamination import Contamination, Effect, find_contamination
 from .curves import average_curve, lca
+from .difference import Difference, Stage, diff
 from .families import Delta, Families, deltas
 from .grader import (
     GraderVariance,
@@ -18,7 +19,7 @@ from .grader import (
 )
 from .metrics import METRICS, Metric
 from .orders import OrderSensitivity, Path, Paths, order_sensitivity, paths
-from .prequential import online_accuracy, prequential, prequential_curve
+from .pairing import Paired, WorstOrder, paired, worst_order
 from .ranking import Comparison, Ranking, compare, rank
 from .readers import READERS, read
 from .reconcile import Reconciliation, reconcile
@@ -26,7 +27,11 @@ from .record import AccuracyMatrix, Run
 from .report import Finding, ReportCheck, check_report
 from .safety import Gate, SafetySet, SafetyVerdict, gate, upper_bound
 from .score import Table, Value, metric, metrics_of, per_task, steps, table
-from .statistics import Component, Difference, Paired, Stage, Variance, WorstOrder, diff, paired, variance, worst_order
+from .searches import Hit
+from .stream import online_accuracy, prequential, prequential_curve
+from .testtime import Adaptation, adaptation
+from .texts import normalise
+from .timestamps import Timestamps, check_timestamps
 from .two_phase import Attempt, TwoPhase, two_phase_search
 
 __all__ = [
@@ -109,6 +114,7 @@ __all__ = [
 __getattr__ = attributes(
     __name__,
     {
+        "explore": ".explore jupyter",
         "show": ".show jupyter",
     },
 )

@@ -12,8 +12,8 @@ import numpy as np
 
 from .. import arrays
 from ..errors import InputError
-from .curves import gapped, outcome
-from .score import Value
+from .inputs import gapped
+from .value import Value, outcome
 
 
 def min_acc(values: Any, current: Any) -> Value:

@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..records import atomic, provenance
+from ..records import provenance, write_json, write_text
 from . import record
 from .reconcile import Reconciliation, reconcile
 from .record import AccuracyMatrix, Run
@@ -44,21 +43,17 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Score, print, and write what was asked for."""
+    _refuse_overwriting(arguments)
     runs = _chosen(read(arguments), arguments)
     results = [_score(each.matrix, arguments) for each in runs]
     for each, (values, found) in zip(runs, results, strict=True):
-        print(each)
+        print(each, each.matrix, sep="\n")  # runs of one file may differ in their metric or scenario only
         print(values)
         if found is not None:
             print(found)
         for warning in each.matrix.warnings:
             print(f"warning: {each.name}: {warning}", file=sys.stderr)
-    if arguments.json is not None:
-        content = {
-            "runs": [_content(each, *result) for each, result in zip(runs, results, strict=True)],
-            "provenance": {"file": str(arguments.file), "format": arguments.format, **provenance()},
-        }
-        _write(arguments.json, json.dumps(content, indent=2, allow_nan=False) + "\n")
+    page = None
     if arguments.html is not None:
         from . import show  # drawing is only needed here
 
@@ -69,8 +64,26 @@ def run(arguments: argparse.Namespace) -> int:
             observed_only=arguments.observed_only,
             reconciled=results[0][1],
         )
-        _write(arguments.html, page)
+    if arguments.json is not None:
+        content = {
+            "runs": [_content(each, *result) for each, result in zip(runs, results, strict=True)],
+            "provenance": {"file": str(arguments.file), "format": arguments.format, **provenance()},
+        }
+        write_json(arguments.json, content)
+    if page is not None:
+        write_text(arguments.html, page)
     return 0
+
+
+def _refuse_overwriting(arguments: argparse.Namespace) -> None:
+    """Refuse a result in the place of the log, or of the other result."""
+    taken = {arguments.file.resolve(): "the log"}
+    for name in ("json", "html"):
+        path = getattr(arguments, name)
+        if path is not None:
+            if path.resolve() in taken:
+                raise InputError(f"--{name} is {path}, which is {taken[path.resolve()]}: give a file of its own")
+            taken[path.resolve()] = f"what --{name} writes"
 
 
 def read(arguments: argparse.Namespace) -> list[Run]:
@@ -94,9 +107,16 @@ def _chosen(runs: Sequence[Run], arguments: argparse.Namespace) -> list[Run]:
             raise InputError(f"--run is {arguments.number}: {arguments.file} holds {len(runs)}, counted from 1")
         return [runs[arguments.number - 1]]
     if arguments.html is not None and len(runs) > 1:
-        names = ", ".join(f"{number} {each.name!r}" for number, each in enumerate(runs, start=1))
+        names = ", ".join(f"{number} {_told(each)}" for number, each in enumerate(runs, start=1))
         raise InputError(f"{arguments.file} holds {len(runs)} runs ({names}): choose one for the report with --run")
     return list(runs)
+
+
+def _told(run: Run) -> str:
+    """The name of a run and what may tell it from others of the same file."""
+    metric = None if run.matrix.metric == "accuracy" else run.matrix.metric
+    kept = {"seed": run.seed, "order": run.order, "metric": metric, "scenario": run.matrix.scenario}
+    return " ".join([repr(run.name), *(f"{name} {value}" for name, value in kept.items() if value is not None)])
 
 
 def _score(matrix: AccuracyMatrix, arguments: argparse.Namespace) -> tuple[Table, Reconciliation | None]:
@@ -116,8 +136,3 @@ def _content(run: Run, values: Table, found: Reconciliation | None) -> dict[str,
         "reconciled": None if found is None else found.to_dict(),
         "measured": dict(run.matrix.provenance),
     }
-
-
-def _write(path: Path, text: str) -> None:
-    with atomic(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")

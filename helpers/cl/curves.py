@@ -8,8 +8,8 @@ import numpy as np
 
 from .. import arrays
 from ..errors import InputError
-from .record import _floats
-from .score import Value
+from .inputs import gapped
+from .value import Value, outcome
 
 FORMS = ("agem", "trapz")
 
@@ -115,42 +115,3 @@ def _points(curves: Any, beta: int) -> np.ndarray:
         row = gapped(curve, f"curves[{k}]", ndim=1)[: beta + 1]
         points[k, : len(row)] = row
     return points
-
-
-def gapped(values: Any, name: str, *, ndim: int) -> np.ndarray:
-    """Finite scores as float64 with NaN for what is missing, or an InputError that names the place."""
-    array = _floats(values, name)
-    if array.ndim != ndim or not array.size:
-        layout = {1: "one row of scores", 2: "a row for each evaluation"}.get(ndim, f"{ndim} dimensions")
-        raise InputError(f"{name} has shape {array.shape}: give {layout}, None for what is missing")
-    infinite = np.argwhere(np.isinf(array))
-    if infinite.size:
-        place = ", ".join(str(i) for i in infinite[0])
-        raise InputError(
-            f"{name}[{place}] is {array[tuple(infinite[0])]}: a score is finite; a run that failed is None"
-        )
-    return array
-
-
-def outcome(
-    id: str,
-    value: float | None,
-    *,
-    coverage: tuple[int, int],
-    reason: str | None = None,
-    direction: str = "higher",
-    unit: str = "score",
-) -> Value:
-    """A value that comes from scores as they were given, in their own unit."""
-    return Value(
-        id=id,
-        value=value,
-        reason=reason,
-        coverage=coverage,
-        direction=direction,
-        baseline=None,
-        unit=unit,
-        metric="score",
-        scenario=None,
-        tasks=(),
-    )

@@ -5,10 +5,11 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import asdict, dataclass
-from numbers import Real
 from typing import Any
 
-from ..errors import InputError
+from .. import arrays
+from ..errors import InputError, brief
+from .inputs import LARGEST
 from .record import AccuracyMatrix
 from .score import Value, metric
 
@@ -53,6 +54,8 @@ class Families(Mapping[str, AccuracyMatrix]):
             raise InputError("matrices is empty or no mapping: give one matrix for each family by its name")
         first_name, first = next(iter(self.matrices.items()))
         for name, matrix in self.matrices.items():
+            if not isinstance(name, str):
+                raise InputError(f"matrices has the family {name!r}: name it by a text")
             if not isinstance(matrix, AccuracyMatrix):
                 raise InputError(f"matrices[{name!r}] is {type(matrix).__name__}: give an AccuracyMatrix")
             if matrix.tasks != first.tasks:
@@ -161,6 +164,10 @@ def deltas(
     (-2.667, False)
     """
     for name, side in (("before", before), ("after", after)):
+        if not isinstance(side, Mapping) or not side:
+            raise InputError(
+                f"{name} is {brief(side)}: give the probes by family, one of {', '.join(OUTSIDE)} at least"
+            )
         for family in side:
             if family not in OUTSIDE:
                 raise InputError(f"{name} has {family!r}: the families are {', '.join(OUTSIDE)}")
@@ -197,9 +204,8 @@ def _named(probes: Any, name: str) -> dict[str, float | None]:
     pairs = probes.items() if isinstance(probes, Mapping) else enumerate(probes, start=1)
     scores: dict[str, float | None] = {}
     for key, value in pairs:
-        number = isinstance(value, Real) and not isinstance(value, bool) and math.isfinite(value)
-        if value is not None and not number:
-            raise InputError(f"{name}[{key!r}] is {value!r}: give a finite score, or None where it was not run")
+        if value is not None and not (arrays.is_number(value) and abs(value) <= LARGEST):
+            raise InputError(f"{name}[{key!r}] is {brief(value)}: give a finite score, or None where it was not run")
         scores[str(key)] = None if value is None else float(value)
     return scores
 

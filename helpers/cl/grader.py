@@ -11,9 +11,11 @@ from scipy import sparse
 from scipy.special import stdtrit
 
 from .. import arrays
-from ..errors import InputError
+from ..errors import InputError, bracketed
 from ..uncertainty import Interval, bootstrap_weights, check_confidence, percentile_interval
 
+#: Squares and sums of such numbers stay finite.
+LARGEST = 1e50
 LEVELS = ("nominal", "ordinal", "interval")
 WEIGHTS = ("none", "linear", "quadratic")
 REPLICATES = 2000
@@ -327,6 +329,7 @@ def _grades(values: Any, name: str) -> np.ndarray:
     bad = np.flatnonzero(_missing(array))
     if bad.size:
         raise InputError(f"{name}[{bad[0]}] is missing: leave the item out, or use krippendorff_alpha")
+    _refuse_mixed(values, name)
     return array
 
 
@@ -335,6 +338,12 @@ def _rating_table(ratings: Any) -> np.ndarray:
     if table.ndim != 2 or not table.size or table.shape[1] < 2:
         raise InputError(f"ratings has shape {table.shape}: give one row per item, one column per rater, at least two")
     return table
+
+
+def _refuse_mixed(values: Any, name: str) -> None:
+    """NumPy makes texts of numbers that stand among texts."""
+    if isinstance(values, list | tuple) and len({isinstance(value, str) for value in values}) > 1:
+        raise InputError(f"{name} holds numbers and texts: give all grades as one of them")
 
 
 def _missing(table: np.ndarray) -> np.ndarray:
@@ -349,8 +358,15 @@ def _codes(table: np.ndarray) -> tuple[np.ndarray, int]:
 
 def _comparable(grades: np.ndarray, level: str) -> np.ndarray:
     """Numbers as float64; texts as they are, where grades need only be told apart."""
+    if grades.dtype.kind == "c":
+        raise InputError("ratings hold complex numbers: number the grades in their order")
     try:
-        return grades.astype(np.float64)
+        numbers = grades.astype(np.float64)
+        if not np.all(np.abs(numbers) <= LARGEST):
+            raise InputError(f"ratings hold a grade that is not finite (at most {LARGEST:g}): leave it out as None")
+        return numbers
+    except InputError:
+        raise
     except (TypeError, ValueError) as error:
         if level == "nominal" and all(isinstance(grade, str) for grade in grades.tolist()):
             return grades.astype(str)
@@ -433,9 +449,9 @@ def grader_variance(scores: Any, *, confidence: float = 0.95, seed: int = 0) -> 
     array = arrays.to_numpy(arrays.detached(arrays.as_array(scores, "scores")))
     if array.ndim != 3 or not array.size or array.dtype.kind not in "fiu":
         raise InputError(f"scores has shape {array.shape} and type {array.dtype}: give numbers of shape (n, G, R)")
-    bad = np.argwhere(~np.isfinite(array))
+    bad = np.argwhere(~(np.abs(array.astype(np.float64)) <= LARGEST))
     if bad.size:
-        raise InputError(f"scores[{', '.join(map(str, bad[0]))}] is {array[tuple(bad[0])]}: give finite numbers")
+        raise InputError(f"scores{bracketed(bad[0])} is {array[tuple(bad[0])]}: give finite numbers, up to {LARGEST:g}")
     check_confidence(confidence)
     arrays.whole_number(seed, "seed", least=0)
     n, outputs, gradings = array.shape
@@ -548,6 +564,10 @@ def length_bias(scores: Any, lengths: Any, *, items: Any = None, confidence: flo
     """
     y, x = arrays.real_vector(scores, "scores"), arrays.real_vector(lengths, "lengths")
     check_confidence(confidence)
+    for name, vector in (("scores", y), ("lengths", x)):
+        bad = np.flatnonzero(np.abs(vector) > LARGEST)
+        if bad.size:
+            raise InputError(f"{name}[{bad[0]}] is {vector[bad[0]]}: give numbers up to {LARGEST:g}")
     if len(x) != len(y):
         raise InputError(f"scores has {len(y)} values and lengths {len(x)}: give one length per score")
     group, sizes = _item_groups(items, len(y))
@@ -575,6 +595,9 @@ def _item_groups(items: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
     array = np.asarray(arrays.to_numpy(arrays.as_array(items, "items")))
     if array.shape != (n,):
         raise InputError(f"items has shape {array.shape}: give the item of each of the {n} outputs")
+    missing = np.flatnonzero(_missing(array))
+    if missing.size:
+        raise InputError(f"items[{missing[0]}] is missing: say which item each output answers")
     names, group, sizes = np.unique(array, return_inverse=True, return_counts=True)
     if np.any(sizes == 1):
         alone = names[int(np.argmin(sizes))]

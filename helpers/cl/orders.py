@@ -12,8 +12,8 @@ import numpy as np
 
 from .. import arrays
 from ..errors import InputError
-from .curves import gapped, outcome
-from .score import Value
+from .inputs import gapped
+from .value import Value, outcome
 
 #: Up to so many tasks a path is found by dynamic programming, and is the best; beyond, by local search.
 EXACT_TASKS = 12

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -11,7 +12,8 @@ from typing import Any
 from ..errors import InputError
 from .metrics import look_up
 from .record import INFORMATION, Run
-from .score import Value, metric
+from .score import metric
+from .value import Value
 
 #: What two values must share, and how to say that they do not.
 _ALIKE = {
@@ -167,8 +169,8 @@ def rank(
     baseline : str, optional
         As for `metric`.
     tolerance : float
-        By how much budgets may differ, relative to the larger one; 0.05 by default, because wall-clock time is not
-        reproduced more closely. 0 asks for equal budgets.
+        By how much any two budgets may differ, relative to the larger one; 0.05 by default, because wall-clock time is
+        not reproduced more closely. 0 asks for equal budgets.
 
     Returns
     -------
@@ -199,8 +201,9 @@ not order them
     if look_up(id).direction == "none":
         raise InputError(f"id is {id!r}, which has no better side: it describes")
     values = [metric(id, run.matrix, baseline=baseline) for run in runs]
-    for run, value in zip(runs[1:], values[1:], strict=True):
-        _refuse_different(runs[0], run, tolerance)
+    for one, other in itertools.combinations(runs, 2):  # both may be near a third and far from each other
+        _refuse_different(one, other, tolerance)
+    for value in values[1:]:
         refuse_unlike(values[0], value)
     for run, value in zip(runs, values, strict=True):
         if value.value is None:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import asdict, dataclass, replace
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -16,6 +14,7 @@ from .record import AccuracyMatrix
 from .score import GEM_BASELINE, metrics_of
 
 AS_COMPUTED = "as computed"
+MOST_DIGITS = 15
 #: How the sign and the scale of a number are commonly changed in print, by the factor.
 _CHANGES = {
     AS_COMPUTED: 1.0,
@@ -119,7 +118,8 @@ def reconcile(matrix: AccuracyMatrix, published: float, *, digits: int = 2) -> R
     published : float
         The number.
     digits : int
-        Decimals to which it was rounded, 2 by default: whatever lies within half a unit of the last one is a match.
+        Decimals to which it was rounded, 0 to 15, 2 by default: whatever lies within half a unit of the last one is a
+        match.
 
     Returns
     -------
@@ -128,7 +128,7 @@ def reconcile(matrix: AccuracyMatrix, published: float, *, digits: int = 2) -> R
     Raises
     ------
     InputError
-        A number that is not finite, or negative digits.
+        A number that is not finite, or digits outside 0 to 15.
 
     Examples
     --------
@@ -141,9 +141,10 @@ def reconcile(matrix: AccuracyMatrix, published: float, *, digits: int = 2) -> R
     Reconciliation(0.20: no formula as it stands; forgetting.avalanche as a fraction; bwt.gem as a fraction with the \
 sign reversed)
     """
-    if isinstance(published, bool) or not isinstance(published, Real) or not math.isfinite(published):
+    if not arrays.is_number(published):
         raise InputError(f"published is {published!r}: give a finite number")
-    arrays.whole_number(digits, "digits", least=0)
+    if arrays.whole_number(digits, "digits", least=0) > MOST_DIGITS:
+        raise InputError(f"digits is {digits}: give at most {MOST_DIGITS}, as many as float64 holds")
     if not isinstance(matrix, AccuracyMatrix):
         raise InputError(f"matrix is of type {type(matrix).__name__}: give an AccuracyMatrix")
     computed = _all_values(matrix)

@@ -5,21 +5,33 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .. import arrays, records
-from ..errors import InputError
+from ..errors import InputError, located
 from ..records import Field, Schema
+from .inputs import (
+    LIMITS,
+    check_cells,
+    check_choice,
+    check_notes,
+    check_place,
+    check_provenance,
+    check_reasons,
+    check_samples,
+    check_series,
+    check_tasks,
+    check_text,
+    check_whole,
+    is_plain,
+    stored_reasons,
+)
 
 SCALES = ("percent", "fraction", "free")
-#: The largest value that a scale allows; the smallest is 0.
-LIMITS = {"percent": 100.0, "fraction": 1.0}
-#: No score is larger, on any scale: sums stay finite.
-LARGEST = 1e100
 DIRECTIONS = ("higher", "lower")
 SCENARIOS = (
     "task",
@@ -164,11 +176,11 @@ class AccuracyMatrix:
         notes: Sequence[str] = (),
         provenance: Mapping[str, Any] | None = None,
     ) -> None:
-        _choice(scale, "scale", SCALES)
-        _choice(direction, "direction", DIRECTIONS)
-        _choice(rows, "rows", ("time", "task"))
+        check_choice(scale, "scale", SCALES)
+        check_choice(direction, "direction", DIRECTIONS)
+        check_choice(rows, "rows", ("time", "task"))
         if scenario is not None:
-            _choice(scenario, "scenario", SCENARIOS)
+            check_choice(scenario, "scenario", SCENARIOS)
         cells = check_cells(values, "values", scale=scale, layout=rows)
         cells = cells.T.copy() if rows == "task" else cells
         count = len(cells)
@@ -177,16 +189,16 @@ class AccuracyMatrix:
             "scale": scale,
             "direction": direction,
             "scenario": scenario,
-            "metric": _text(metric, "metric"),
-            "name": _text(name, "name", empty=True),
+            "metric": check_text(metric, "metric"),
+            "name": check_text(name, "name", empty=True),
             "baselines": _baselines(baseline, count, scale),
             "reference": None if reference is None else check_series(reference, "reference", count=count, scale=scale),
-            "n": None if n is None else _samples(n, np.isnan(cells), turned=rows == "task"),
-            "classes": None if classes is None else _whole(classes, "classes", (count,), least=1),
-            "reasons": _reasons(reasons, np.isnan(cells)),
-            "tasks": _tasks(tasks, count),
-            "notes": _notes(notes),
-            "provenance": _provenance(provenance),
+            "n": None if n is None else check_samples(n, np.isnan(cells), turned=rows == "task"),
+            "classes": None if classes is None else check_whole(classes, "classes", (count,), least=1),
+            "reasons": check_reasons(reasons, np.isnan(cells)),
+            "tasks": check_tasks(tasks, count),
+            "notes": check_notes(notes),
+            "provenance": check_provenance(provenance),
         }
         for key, value in checked.items():
             object.__setattr__(self, key, value)
@@ -204,7 +216,7 @@ class AccuracyMatrix:
 
     def reason(self, time: int, task: int) -> str | None:
         """Why a cell is missing, counted from 0; None for a cell that is there."""
-        place = _place((time, task), self.T, "the cell")
+        place = check_place((time, task), self.T, "the cell")
         return self.reasons.get(place, NOT_GIVEN) if self.missing[place] else None
 
     def beside(self, class_il: AccuracyMatrix) -> AccuracyMatrix:
@@ -336,18 +348,16 @@ class AccuracyMatrix:
         baselines = {key.split("/", 1)[1]: array for key, array in content.items() if key.startswith("baseline/")}
         plain: dict[str, Any] = {key: array for key, array in content.items() if not key.startswith("baseline/")}
         settings: dict[str, Any] = {key: manifest[key] for key in SETTINGS if key in manifest}
-        try:
+        with located(path):
             matrix = cls(
                 **plain,
                 **settings,
                 baseline=baselines or None,
-                reasons=_stored_reasons(manifest.get("reasons", [])),
+                reasons=stored_reasons(manifest.get("reasons", [])),
                 tasks=manifest.get("tasks"),
                 notes=manifest.get("notes", ()),
                 provenance=manifest.get("provenance"),
             )
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from error
         unexplained = [tuple(map(int, place)) for place in np.argwhere(matrix.missing)]
         unexplained = [place for place in unexplained if place not in matrix.reasons]
         if unexplained:
@@ -398,7 +408,7 @@ class Run:
         """Check everything once, so that whoever holds a run can rely on it."""
         if not isinstance(self.matrix, AccuracyMatrix):
             raise InputError(f"matrix is of type {type(self.matrix).__name__}: give an AccuracyMatrix")
-        _text(self.name, "name")
+        check_text(self.name, "name")
         for key in ("seed", "order"):
             value = getattr(self, key)
             if value is not None and (isinstance(value, bool) or not isinstance(value, Integral | str)):
@@ -407,87 +417,15 @@ class Run:
             if not isinstance(getattr(self, kind), Mapping):
                 raise InputError(f"{kind} is {getattr(self, kind)!r}: give a mapping of names to values")
         for key in self.information:
-            _choice(key, "information", INFORMATION)
+            check_choice(key, "information", INFORMATION)
         for kind in ("information", "budget"):
             for key, value in getattr(self, kind).items():
-                if not isinstance(key, str) or not _is_plain(value):
+                if not isinstance(key, str) or not is_plain(value):
                     raise InputError(f"{kind}[{key!r}] is {value!r}: give a finite number, a text, True or False")
 
     def __repr__(self) -> str:
         keys = [f"{key} {getattr(self, key)!r}" for key in ("seed", "order") if getattr(self, key) is not None]
         return f"Run({', '.join([repr(self.name), *keys, f'{self.matrix.T} tasks'])})"
-
-
-def check_cells(values: Any, name: str, *, scale: str, layout: str = "time") -> np.ndarray:
-    """Scores of shape (T, T) as float64 with NaN for missing, or an InputError that names the cell."""
-    _refuse_ragged(values, name)
-    array = _floats(values, name)
-    axes = ("moment", "task") if layout == "time" else ("task", "moment")
-    if array.ndim != 2 or array.shape[0] != array.shape[1] or not array.size:
-        raise InputError(
-            f"{name} has shape {array.shape}: give a square matrix, a row for each {axes[0]} and a column for each "
-            f"{axes[1]}; what was not evaluated is None"
-        )
-    refuse_out_of_scale(array, name, scale)
-    return array
-
-
-def check_series(values: Any, name: str, *, count: int, scale: str) -> np.ndarray:
-    """One score per task, NaN for missing; a single number stands for all."""
-    array = _floats(values, name)
-    if array.ndim == 0:
-        array = np.full(count, float(array))
-    if array.shape != (count,):
-        raise InputError(f"{name} has shape {array.shape}: give {count} values, one for each task")
-    refuse_out_of_scale(array, name, scale)
-    return array
-
-
-def refuse_out_of_scale(array: np.ndarray, name: str, scale: str) -> None:
-    """Refuse infinite scores, and on a bounded scale those outside it, naming the first."""
-    limit = LIMITS.get(scale, np.inf)
-    low, high = np.fmin.reduce(array, axis=None), np.fmax.reduce(array, axis=None)  # quick where nothing is wrong
-    if not (max(-low, high) > LARGEST or (scale in LIMITS and (low < 0.0 or high > limit))):
-        return
-    endless = np.argwhere(np.abs(array) > LARGEST)
-    if endless.size:
-        where, value = _index(endless[0]), array[tuple(endless[0])]
-        raise InputError(f"{name}[{where}] is {value}: a score is finite (at most {LARGEST:g}), a failed run's is None")
-    outside = np.argwhere((array < 0.0) | (array > limit))
-    value = array[tuple(outside[0])]
-    percent = scale == "fraction" and 1.0 < value <= 100.0
-    hint = 'percents? give scale="percent"' if percent else 'scale="free" takes any number'
-    raise InputError(f"{name}[{_index(outside[0])}] is {value:g}, outside 0..{limit:g} of scale {scale!r}: {hint}")
-
-
-def _floats(values: Any, name: str) -> np.ndarray:
-    """Numbers as a float64 copy, None as NaN."""
-    array = arrays.to_numpy(arrays.detached(arrays.as_array(values, name)))
-    if array.dtype.kind == "O":
-        strange = [
-            place
-            for place in np.ndindex(array.shape)
-            if array[place] is not None and (isinstance(array[place], bool) or not isinstance(array[place], Real))
-        ]
-        if strange:
-            where = f"[{_index(strange[0])}]" if strange[0] else ""
-            raise InputError(f"{name}{where} is {array[strange[0]]!r}: give numbers, and None for what is missing")
-    elif array.dtype.kind not in "fiu":
-        raise InputError(f"{name} has type {array.dtype}: give numbers, and None for what is missing")
-    return array.astype(np.float64)
-
-
-def _refuse_ragged(values: Any, name: str) -> None:
-    """Name the first row of another length, which NumPy's own message does not."""
-    if not isinstance(values, list | tuple):
-        return
-    lengths = [len(row) if isinstance(row, list | tuple | np.ndarray) else None for row in values]
-    for i, length in enumerate(lengths):
-        if length is not None and length != lengths[0]:
-            raise InputError(
-                f"{name}[{i}] has {length} cells and {name}[0] has {lengths[0]}: give every row as many, None for what "
-                "was not evaluated"
-            )
 
 
 def _baselines(baseline: Any, count: int, scale: str) -> dict[str, np.ndarray]:
@@ -496,116 +434,10 @@ def _baselines(baseline: Any, count: int, scale: str) -> dict[str, np.ndarray]:
     if not isinstance(baseline, Mapping):
         return {"random-init": check_series(baseline, "baseline", count=count, scale=scale)}
     for kind in baseline:
-        _choice(kind, "baseline", BASELINES)
+        check_choice(kind, "baseline", BASELINES)
     return {
         kind: check_series(vector, f"baseline[{kind!r}]", count=count, scale=scale) for kind, vector in baseline.items()
     }
-
-
-def _samples(n: Any, missing: np.ndarray, *, turned: bool) -> np.ndarray:
-    """Samples per cell; one number per task is repeated for every moment. Missing cells may have none."""
-    array = _floats(n, "n")
-    array = array.T if turned and array.ndim == 2 else array
-    if array.shape == missing.shape:
-        array = np.where(missing & np.isnan(array), 0.0, array)
-    counts = _whole(array, "n", missing.shape if array.ndim == 2 else (len(missing),), least=0)
-    counts = np.broadcast_to(counts, missing.shape).copy()
-    empty = np.argwhere((counts == 0) & ~missing)
-    if empty.size:
-        raise InputError(f"n[{_index(empty[0])}] is 0, but the cell has a value: give its number of samples")
-    return counts
-
-
-def _whole(values: Any, name: str, shape: tuple[int, ...], *, least: int) -> np.ndarray:
-    array = _floats(values, name)
-    if array.shape != shape:
-        raise InputError(f"{name} has shape {array.shape}: give shape {shape}")
-    bad = np.argwhere(~(array >= least) | (array != np.round(array)) | np.isinf(array))
-    if bad.size:
-        raise InputError(
-            f"{name}[{_index(bad[0])}] is {array[tuple(bad[0])]:g}: give whole numbers of at least {least}"
-        )
-    return array.astype(np.int64)
-
-
-def _reasons(reasons: Any, missing: np.ndarray) -> dict[tuple[int, int], str]:
-    if reasons is None:
-        return {}
-    if isinstance(reasons, str):
-        text = _text(reasons, "reasons")
-        return {(int(k), int(j)): text for k, j in np.argwhere(missing)}
-    if not isinstance(reasons, Mapping):
-        raise InputError(f"reasons is of type {type(reasons).__name__}: give a text, or {{(time, task): text}}")
-    checked = {}
-    for place, text in reasons.items():
-        k, j = _place(place, len(missing), "reasons")
-        if not missing[k, j]:
-            raise InputError(f"reasons[({k}, {j})] is given, but values[{k}, {j}] is there: leave the reason out")
-        checked[k, j] = _text(text, f"reasons[({k}, {j})]")
-    return checked
-
-
-def _place(place: Any, count: int, name: str) -> tuple[int, int]:
-    pair = isinstance(place, tuple) and len(place) == 2 and all(isinstance(i, Integral) for i in place)
-    if not pair or any(isinstance(i, bool) or not 0 <= i < count for i in place):
-        raise InputError(f"{name} has place {place!r}: give (time, task), both from 0 to {count - 1}")
-    return int(place[0]), int(place[1])
-
-
-def _stored_reasons(stored: Any) -> dict[Any, Any]:
-    if not isinstance(stored, list) or any(not isinstance(entry, list) or len(entry) != 3 for entry in stored):
-        raise InputError("reasons of the manifest are no list of [time, task, text]")
-    places = [_hashable(tuple(entry[:2])) for entry in stored]
-    if len(set(places)) < len(places):
-        raise InputError("reasons of the manifest name a cell twice")
-    return {place: entry[2] for place, entry in zip(places, stored, strict=True)}
-
-
-def _hashable(place: tuple[Any, Any]) -> Any:
-    return place if all(isinstance(i, int) for i in place) else repr(list(place))
-
-
-def _tasks(tasks: Any, count: int) -> tuple[str, ...]:
-    if tasks is None:
-        return tuple(str(number) for number in range(1, count + 1))
-    if not isinstance(tasks, list | tuple) or len(tasks) != count:
-        raise InputError(f"tasks is {tasks!r}: give {count} names, one for each task")
-    names = tuple(_text(task, "tasks") for task in tasks)
-    for i, name in enumerate(names):
-        if name in names[:i]:
-            raise InputError(f"tasks[{i}] is {name!r}, as tasks[{names.index(name)}] is: give each task its own name")
-    return names
-
-
-def _notes(notes: Any) -> tuple[str, ...]:
-    if not isinstance(notes, list | tuple):
-        raise InputError(f"notes is {notes!r}: give a list of texts")
-    return tuple(_text(note, "notes") for note in notes)
-
-
-def _provenance(provenance: Any) -> dict[str, Any]:
-    if provenance is not None and not isinstance(provenance, Mapping):
-        raise InputError(f"provenance is {provenance!r}: give a mapping")
-    return dict(provenance or {})
-
-
-def _choice(value: Any, name: str, known: Sequence[str]) -> None:
-    if not isinstance(value, str) or value not in known:
-        raise InputError(f"{name} is {value!r}: known are {', '.join(map(repr, known))}")
-
-
-def _text(value: Any, name: str, *, empty: bool = False) -> str:
-    if not isinstance(value, str) or not (value.strip() or empty):
-        raise InputError(f"{name} is {value!r}: give a text")
-    return value
-
-
-def _is_plain(value: Any) -> bool:
-    return isinstance(value, str | bool) or (isinstance(value, Real) and math.isfinite(value))
-
-
-def _index(place: Any) -> str:
-    return ", ".join(str(int(i)) for i in place)
 
 
 def _nulled(values: np.ndarray) -> list[float | None]:

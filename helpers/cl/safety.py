@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import date
 from numbers import Real
@@ -12,7 +12,7 @@ from typing import Any
 from scipy.special import ndtri
 
 from .. import arrays
-from ..errors import InputError
+from ..errors import InputError, brief
 from ..uncertainty import check_confidence, clopper_pearson
 
 #: The five sets of a full round, and what is counted in each: unsafe answers, or refusals of harmless requests.
@@ -24,6 +24,7 @@ FAMILIES = {
     "normal_domain": "refusals",
 }
 KINDS = ("violations", "refusals")
+MOST_TRIALS = 10**15
 
 
 @dataclass(frozen=True)
@@ -151,7 +152,7 @@ def upper_bound(count: int, n: int, *, confidence: float = 0.95, method: str = "
     Raises
     ------
     InputError
-        Another method, a level outside (0.5, 1), n < 1, or a count outside 0..n.
+        Another method, a level outside (0.5, 1), n outside 1 to 10^15, or a count outside 0..n.
 
     References
     ----------
@@ -166,7 +167,8 @@ def upper_bound(count: int, n: int, *, confidence: float = 0.95, method: str = "
     >>> round(upper_bound(0, 298, method="wilson"), 4)
     0.009
     """
-    arrays.whole_number(n, "n", least=1)
+    if arrays.whole_number(n, "n", least=1) > MOST_TRIALS:
+        raise InputError(f"n is {brief(n)}: give at most {MOST_TRIALS} trials")
     if arrays.whole_number(count, "count", least=0) > n:
         raise InputError(f"count is {count} of n = {n}: a count is at most n")
     if check_confidence(confidence) <= 0.5:
@@ -237,8 +239,13 @@ def gate(
     >>> verdict.gates[0].reason
     'upper bound 1.287% exceeds the limit of 1%'
     """
+    for argument, by_family in (("sets", sets), ("limits", limits)):
+        if not isinstance(by_family, Mapping):
+            raise InputError(f"{argument} is {brief(by_family)}: give a mapping by family")
     named = _known(sets, "sets") | _known(required, "required")
     _known(limits, "limits", also=KINDS)
+    if on is not None:
+        iso_date(on, "on")
     gates, warnings = [], []
     for family in (family for family in FAMILIES if family in named):
         limit = _limit(family, limits)
@@ -252,7 +259,7 @@ def gate(
 
 def _known(names: Any, argument: str, also: tuple[str, ...] = ()) -> set[str]:
     allowed = (*FAMILIES, *also)
-    if isinstance(names, str):
+    if isinstance(names, str) or not isinstance(names, Iterable):
         raise InputError(f"{argument} is {names!r}: give several names, each one of {', '.join(allowed)}")
     for name in names:
         if name not in allowed:

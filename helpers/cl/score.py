@@ -4,18 +4,20 @@ from __future__ import annotations
 
 import dataclasses
 import functools
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
 from .. import arrays
-from ..errors import InputError
-from . import formulas, record
+from ..errors import InputError, bracketed, brief
+from . import formulas
 from .formulas import Sum
+from .inputs import LIMITS, check_series, refuse_out_of_scale
 from .metrics import END_INCLUDED, MATRIX_IDS, METRICS, PEAKS, SUMS, Metric, look_up
-from .record import BASELINES, LIMITS, AccuracyMatrix
+from .record import BASELINES, AccuracyMatrix
+from .value import Value
 
 #: Ids that say nothing under Class-IL, where classes not yet seen cannot be predicted.
 _FORWARD = ("fwt.gem", "fwt.gem_script", "fwt.clear", "fwt.dr", "clear.next_domain")
@@ -24,63 +26,6 @@ _CLASS_IL = (
     "forward transfer to see"
 )
 GEM_BASELINE = "random-init"
-
-
-@dataclass(frozen=True)
-class Value:
-    """One metric of one matrix.
-
-    Attributes
-    ----------
-    id : str
-        The formula.
-    value : float or None
-        None where it is undefined.
-    reason : str or None
-        Why it is undefined.
-    coverage : tuple of int
-        Cells that were there, and cells that the formula needs; a cell whose baseline or reference is missing counts
-        as missing.
-    direction : {"higher", "lower", "none"}
-        Which values are better.
-    baseline : str or None
-        The kind of baseline that was subtracted.
-    unit : str
-        "percent", "percentage points", "fraction", or on a free scale the name of the metric.
-    metric, scenario
-        What a score was and the scenario, as the matrix declares them.
-    tasks : tuple of str
-        The tasks it is about.
-    observed_only : bool
-        Whether cells that are missing were left out of the mean: another number than the strict one.
-    """
-
-    id: str
-    value: float | None
-    reason: str | None
-    coverage: tuple[int, int]
-    direction: str
-    baseline: str | None
-    unit: str
-    metric: str
-    scenario: str | None
-    tasks: tuple[str, ...]
-    observed_only: bool = False
-
-    def __repr__(self) -> str:
-        if self.value is None:
-            return f"Value({self.id} undefined: {self.reason}; {self.coverage[0]} of {self.coverage[1]} cells)"
-        against = f", baseline {self.baseline}" if self.baseline else ""
-        observed = ", observed cells only" if self.observed_only else ""
-        used, needed = self.coverage
-        return (
-            f"Value({self.id} {self.value:.6g} {self.unit}{against}{observed}, {self.direction} is better, "
-            f"{used} of {needed} cells)"
-        )
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as valid JSON."""
-        return {**dataclasses.asdict(self), "coverage": list(self.coverage), "tasks": list(self.tasks)}
 
 
 @dataclass(frozen=True)
@@ -207,12 +152,11 @@ def table(
     fwt.gem                   0.0000 percentage points
     bwt.dr                 -100.0000 percentage points
     """
-    if not isinstance(matrix, AccuracyMatrix):
-        raise InputError(f"matrix is of type {type(matrix).__name__}: give an AccuracyMatrix")
+    _check_matrix(matrix)
     if baseline is not None and baseline not in BASELINES:
         raise InputError(f"baseline is {baseline!r}: known kinds are {', '.join(map(repr, BASELINES))}")
     part = matrix if at is None else matrix.leading(arrays.whole_number(at, "at", least=1))
-    wanted = list(MATRIX_IDS) if ids is None else [look_up(id).id for id in ids]
+    wanted = _wanted(ids)
     kind = baseline or GEM_BASELINE
     stack = _Stack.of([part], kind)
     found = _evaluate(stack, [id for id in wanted if METRICS[id].from_matrix], observed_only)
@@ -233,6 +177,7 @@ def steps(id: str, matrix: AccuracyMatrix, *, baseline: str | None = None) -> tu
     >>> [step.value for step in steps("acc.final", matrix)]
     [90.0, 90.0, 77.0]
     """
+    _check_matrix(matrix)
     return tuple(metric(id, matrix, baseline=baseline, at=count) for count in range(1, matrix.T + 1))
 
 
@@ -318,7 +263,7 @@ def metrics_of(
     >>> found["bwt.gem"], found["bwt.clear"]
     (array([-20.,  nan]), array([70., nan]))
     """
-    wanted = list(MATRIX_IDS) if ids is None else [look_up(id).id for id in ids]
+    wanted = _wanted(ids)
     strange = [id for id in wanted if not METRICS[id].from_matrix]
     if strange:
         raise InputError(f"ids has {strange[0]!r}: {_elsewhere(METRICS[strange[0]])}")
@@ -339,6 +284,20 @@ def metrics_of(
         else:
             values[id] = np.full(len(stack.cells), np.nan)
     return values
+
+
+def _check_matrix(matrix: Any) -> None:
+    if not isinstance(matrix, AccuracyMatrix):
+        raise InputError(f"matrix is of type {type(matrix).__name__}: give an AccuracyMatrix")
+
+
+def _wanted(ids: Any) -> list[str]:
+    """The ids asked for, each of which is known; by default all that a matrix yields."""
+    if ids is None:
+        return list(MATRIX_IDS)
+    if isinstance(ids, str) or not isinstance(ids, Iterable):
+        raise InputError(f"ids is {brief(ids)}: give a list of ids")
+    return [look_up(id).id for id in ids]
 
 
 @dataclass(frozen=True, eq=False)
@@ -387,8 +346,8 @@ class _Stack:
                 f"runs has shape {cells.shape} and type {cells.dtype}: give matrices, or numbers of shape (R, T, T)"
             )
         cells = np.asarray(cells, dtype=np.float64)
-        record.AccuracyMatrix([[None]], scale=scale, direction=direction, scenario=scenario)  # refuses unknown settings
-        record.refuse_out_of_scale(cells, "runs", scale)
+        AccuracyMatrix([[None]], scale=scale, direction=direction, scenario=scenario)  # refuses unknown settings
+        refuse_out_of_scale(cells, "runs", scale)
         shape = cells.shape
         samples = _counts(n, "n", [shape[1:2], shape[1:], shape], shape, least=0)
         if samples is not None and ((samples == 0) & ~np.isnan(cells)).any():
@@ -685,11 +644,11 @@ def _scores(values: Any, name: str, shape: tuple[int, ...], scale: str) -> np.nd
         return None
     array = np.asarray(arrays.to_numpy(arrays.detached(arrays.as_array(values, name))))
     if array.ndim < 2:
-        return record.check_series(values, name, count=shape[-1], scale=scale)[None]
+        return check_series(values, name, count=shape[-1], scale=scale)[None]
     if array.shape != shape[:2] or array.dtype.kind not in "fiu":
         raise InputError(f"{name} has shape {array.shape} and type {array.dtype}: give numbers of shape {shape[:2]}")
     array = array.astype(np.float64)
-    record.refuse_out_of_scale(array, name, scale)
+    refuse_out_of_scale(array, name, scale)
     return array
 
 
@@ -707,5 +666,5 @@ def _counts(
         )
     bad = np.argwhere(array < least)
     if bad.size:
-        raise InputError(f"{name}[{', '.join(map(str, bad[0]))}] is {array[tuple(bad[0])]}: give at least {least}")
+        raise InputError(f"{name}{bracketed(bad[0])} is {array[tuple(bad[0])]}: give at least {least}")
     return array if array.shape == full else np.broadcast_to(array, full[1:])

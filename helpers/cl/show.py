@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
@@ -10,9 +10,14 @@ import numpy as np
 from .. import figures, lazy
 from ..errors import InputError
 from ..figures import Figure, Table
+from .curves import FORMS, average_curve, lca
+from .inputs import gapped
 from .metrics import MATRIX_IDS, METRICS, look_up
+from .pairing import Paired
 from .reconcile import Reconciliation
 from .record import AccuracyMatrix
+from .safety import FAMILIES as SETS
+from .safety import KINDS, SafetyVerdict
 from .score import Value, metric, steps, table
 
 #: Above this many tasks numbers no longer fit into cells.
@@ -162,6 +167,120 @@ def definitions(matrix: AccuracyMatrix, family: str, *, baseline: str | None = N
     return figures.show(fig, alt=alt, name=name or family.replace(" ", "-"), caption=caption)
 
 
+def every_definition(matrix: AccuracyMatrix, *, baseline: str | None = None) -> list[Figure]:
+    """`definitions` of each family of which some formula is defined."""
+    return [
+        definitions(matrix, family, baseline=baseline)
+        for family, ids in FAMILIES.items()
+        if any(value.value is not None for value in table(matrix, ids=ids, baseline=baseline).values())
+    ]
+
+
+def learning_curve(curves: Any, *, beta: int = 10, name: str = "learning-curve") -> Figure:
+    """How fast tasks are learned: each curve, their mean, and both areas under it.
+
+    Parameters
+    ----------
+    curves : array of shape (T, B), or sequence of T curves
+        As for `lca`.
+    beta : int
+        Last minibatch.
+
+    Raises
+    ------
+    InputError
+        As `lca`.
+    """
+    mean = average_curve(curves, beta=beta)
+    areas = [lca(curves, beta=beta, form=form) for form in FORMS]
+    fig, axes = figures.subplots()
+    for k, curve in enumerate(curves):
+        points = gapped(curve, f"curves[{k}]", ndim=1)[: beta + 1]
+        label = "each task" if k == 0 else None
+        axes.plot(np.arange(len(points)), points, color=figures.VERMILION, linewidth=0.9, alpha=0.7, label=label)
+    axes.plot(np.arange(beta + 1), mean, color=figures.BLUE, marker="o", label="mean over tasks, Z")
+    axes.fill_between(np.arange(beta + 1), mean, color=figures.BLUE, alpha=0.12)
+    axes.set(xlabel="minibatches of the new task", ylabel="score on it", ylim=(0, None))
+    axes.set_xticks(np.arange(0, beta + 1, max(1, beta // 10)))
+    axes.legend(loc="best")
+    ends = ["undefined" if np.isnan(value) else _short(float(value)) for value in mean[[0, -1]]]
+    said = "; ".join(
+        f"{area.id} undefined: {area.reason}" if area.value is None else f"{area.id} {area.value:.4f}" for area in areas
+    )
+    alt = f"Mean score of {len(curves)} tasks over the first {beta} minibatches, from {ends[0]} to {ends[1]}: {said}."
+    return figures.show(fig, alt=alt, name=name, caption=f"The shaded area, in two forms: {said}.")
+
+
+def differences(found: Paired, *, name: str = "differences") -> Figure:
+    """Two methods compared run by run: every difference, their mean, and its interval."""
+    fig, axes = figures.subplots(figsize=(6.4, 1.4 + 0.35 * found.n))
+    height = np.arange(found.n)[::-1]
+    axes.plot(found.differences, height, "o", color=figures.BLUE, label="one pair")
+    interval = found.t.interval
+    if interval is not None:
+        axes.axvspan(*interval, color=figures.VERMILION, alpha=0.15, linewidth=0)
+    axes.axvline(found.mean, color=figures.VERMILION, linestyle="--", label="mean, and its interval")
+    axes.axvline(0, color=axes.spines["left"].get_edgecolor(), linewidth=0.8)
+    axes.set_yticks(height, [_key(key) for key in found.keys])
+    axes.set(xlabel="first method less second", ylabel=found.unit, ylim=(-0.7, found.n - 0.3))
+    axes.legend(loc="upper left", bbox_to_anchor=(0, -0.3 if found.n < 4 else -0.18), ncols=2)
+    low, high = min(found.differences), max(found.differences)
+    between = "no interval" if interval is None else f"interval {interval[0]:.2f} to {interval[1]:.2f}"
+    alt = (
+        f"{found.n} paired differences from {low:.2f} to {high:.2f}; mean {found.mean:.2f}, {between}; sign-flip "
+        f"p {found.sign_flip.p_value:.3g}."
+    )
+    return figures.show(fig, alt=alt, name=name)
+
+
+def gates(verdicts: Mapping[str, SafetyVerdict], *, name: str = "gates") -> Figure:
+    """Safety gates of several rounds: point rate, upper bound, and the limit that the bound must keep to.
+
+    Parameters
+    ----------
+    verdicts : mapping of str to SafetyVerdict
+        By name of the round, all with the same families.
+
+    Raises
+    ------
+    InputError
+        No rounds, or rounds with different families.
+    """
+    families = [tuple(gate.family for gate in verdict.gates) for verdict in verdicts.values()]
+    if not families or len(set(families)) > 1:
+        raise InputError(f"verdicts has the families {families}: give rounds with the same ones, at least one round")
+    fig, axes = figures.subplots(1, 2, figsize=(6.4, 1.6 + 0.5 * len(verdicts)), sharey=True)
+    height = np.arange(len(verdicts))[::-1]
+    for side, kind in zip(axes, KINDS, strict=True):
+        chosen = [i for i, family in enumerate(families[0]) if SETS[family] == kind]
+        for place, i in enumerate(chosen):
+            found = [verdict.gates[i] for verdict in verdicts.values()]
+            colour, marker, _ = figures.SERIES[place]
+            level = height + 0.22 * (len(chosen) - 1) / 2 - 0.22 * place
+            for gate, y in zip(found, level, strict=True):
+                if gate.rate is not None and gate.upper is not None:
+                    side.plot([100 * gate.rate, 100 * gate.upper], [y, y], color=colour)
+                    side.plot(100 * gate.rate, y, marker=".", color=colour)
+            points = [(100 * gate.upper, y) for gate, y in zip(found, level, strict=True) if gate.upper is not None]
+            if points:
+                label = families[0][i].replace("_", " ")
+                side.plot(*zip(*points, strict=True), linestyle="", marker=marker, color=colour, label=label)
+        limits = sorted({verdict.gates[i].limit for verdict in verdicts.values() for i in chosen})
+        for limit in limits:
+            side.axvline(100 * limit, color=side.spines["left"].get_edgecolor(), linestyle="--", linewidth=1)
+        side.set(xlabel=f"{kind} (%)", xlim=(0, None), ylim=(-0.6, len(verdicts) - 0.4))
+        side.set_yticks(height, list(verdicts))
+        if side.get_legend_handles_labels()[1]:
+            side.legend(loc="upper center", bbox_to_anchor=(0.5, -0.3))
+    said = "; ".join(
+        f"{label} {'passes' if verdict.passed else 'is blocked by ' + ', '.join(verdict.blocked_by)}"
+        for label, verdict in verdicts.items()
+    ).replace("_", " ")
+    alt = f"Upper bounds of {len(families[0])} safety sets against their limits in {len(verdicts)} rounds: {said}."
+    caption = "Dot: the rate seen. Marker: its upper bound. Dashed: the limit, which the bound must not exceed."
+    return figures.show(fig, alt=alt, name=name, caption=caption)
+
+
 def metrics_table(matrix: AccuracyMatrix, *, ids: Sequence[str] = MATRIX_IDS, baseline: str | None = None) -> Table:
     """Every metric with its value or reason, its formula and its source."""
     rows = []
@@ -189,9 +308,7 @@ def report(
     drawn = [matrix_picture(matrix)]
     if matrix.T > 1:
         drawn.append(over_time(matrix))
-    for family, ids in FAMILIES.items():
-        if any(metric(id, matrix, baseline=baseline).value is not None for id in ids):
-            drawn.append(definitions(matrix, family, baseline=baseline))
+    drawn += every_definition(matrix, baseline=baseline)
     return figures.page(title, lines, drawn, words=_words(matrix, values), warnings=matrix.warnings)
 
 
@@ -245,3 +362,7 @@ def _range(values: np.ndarray) -> tuple[float, float]:
 
 def _short(value: float) -> str:
     return f"{value:.3g}"
+
+
+def _key(key: Any) -> str:
+    return f"seed {key[0]}, order {key[1]}" if isinstance(key, tuple) else str(key)

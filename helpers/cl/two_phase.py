@@ -155,7 +155,7 @@ def two_phase_search(
     reference, rate = _best(best)
     arrays.whole_number(max_attempts, "max_attempts", least=1)
     _between(alpha, "alpha", low=0.0, high=1.0)
-    if not _is_number(p) or not 0.0 <= p < (1.0 if relative else math.inf):
+    if not arrays.is_number(p) or not 0.0 <= p < (1.0 if relative else math.inf):
         raise InputError(f"p is {p!r}: give a tolerated drop, from 0 to below 1 where it is relative")
     threshold = (1.0 - p) * reference if relative else reference - p
     if threshold < 0.0:
@@ -195,7 +195,7 @@ def _start(start: Any) -> dict[str, float]:
     if not named:
         raise InputError("start is empty: name at least one hyper-parameter")
     for name, value in named.items():
-        if not _is_number(value) or not 0.0 < value < math.inf:
+        if not arrays.is_number(value) or value <= 0.0:
             where = f"start[{name!r}]" if name != "" else "start"
             raise InputError(f"{where} is {value!r}: give a positive number, the most stable one to try")
     return {name: float(value) for name, value in named.items()}
@@ -216,17 +216,13 @@ def _best(best: Any) -> tuple[float, Any]:
 
 
 def _accuracy(value: Any, name: str) -> float | None:
-    if value is None or (_is_number(value) and math.isnan(value)):
+    if value is None or (isinstance(value, Real) and math.isnan(value)):
         return None
-    if not _is_number(value) or not 0.0 <= value < math.inf:
+    if not arrays.is_number(value) or value < 0.0:
         raise InputError(f"{name} is {value!r}: give an accuracy of at least 0, and None for a training that failed")
     return float(value)
 
 
 def _between(value: Any, name: str, *, low: float, high: float) -> None:
-    if not _is_number(value) or not low < value < high:
+    if not arrays.is_number(value) or not low < value < high:
         raise InputError(f"{name} is {value!r}: give a number between {low:g} and {high:g}")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)

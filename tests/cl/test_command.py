@@ -1,6 +1,7 @@
 """``yardsticks score cl`` on files: the library's numbers, or one line that says what to do."""
 
 import json
+from pathlib import Path
 
 import pytest
 
@@ -9,6 +10,7 @@ from helpers.cli import main
 
 from ..selfcontained import addresses_outside
 
+LOGS = Path(__file__).parent / "logs"
 LONG = "run,step,task,value,n\n" + "\n".join(
     f"{run},{step},{task},{value},100"
     for run, rows in {"ER": [[90, 12], [75, 93]], "EWC": [[90, 5], [20, 90]]}.items()
@@ -79,6 +81,31 @@ def test_a_saved_matrix(folder, capsys):
     assert "--scale is 'percent', but a saved matrix knows its own" in capsys.readouterr().err
     assert score(folder, "saved.npz", "--format", "gem") == 2
     assert "--format is 'gem', but a saved matrix knows its own" in capsys.readouterr().err
+
+
+@pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        (("--json", "{folder}/wide.csv"), "wide.csv, which is the log: give a file of its own"),
+        (("--json", "out", "--html", "./out"), "--html is out, which is what --json writes"),
+    ],
+)
+def test_nothing_is_written_over(folder, capsys, options, message):
+    table = ("--format", "wide-csv", "--scale", "percent", "--rows", "time")
+    assert score(folder, "wide.csv", *table, *(option.format(folder=folder) for option in options)) == 2
+    assert message in capsys.readouterr().err
+    assert (folder / "wide.csv").read_text(encoding="utf-8") == WIDE
+
+
+def test_runs_of_one_name_are_told_apart(capsys):
+    log = LOGS / "facil" / "mnist_finetuning" / "raw_log-2026-11-30-02-03.txt"
+    assert main(["score", "cl", str(log)]) == 0
+    printed = capsys.readouterr().out
+    assert "AccuracyMatrix('finetuning', 5 tasks, percent, task-incremental" in printed
+    assert "AccuracyMatrix('finetuning', 5 tasks, percent, class-incremental" in printed
+    assert main(["score", "cl", str(log), "--html", "unwritten.html"]) == 2
+    told = "(1 'finetuning' seed 0 scenario task, 2 'finetuning' seed 0 scenario class)"
+    assert told in capsys.readouterr().err
 
 
 def test_warnings_are_told(folder, capsys):

@@ -61,6 +61,10 @@ def test_what_is_better(direction, improved):
         ({"before": {"general": "40"}, "after": {"general": [1, 2]}}, "before['general'] is '40'"),
         ({"before": {"general": [math.nan]}, "after": {"general": [1]}}, "before['general'][1] is nan"),
         ({"before": {"general": [True]}, "after": {"general": [1]}}, "before['general'][1] is True"),
+        ({"before": {"general": [10**400]}, "after": {"general": [1]}}, "before['general'][1] is 1000"),
+        ({"before": {"general": [-1e308]}, "after": {"general": [1e308]}}, "before['general'][1] is -1e+308"),
+        ({"after": None}, "after is None: give the probes by family"),
+        ({"before": {}, "after": {}}, "before is {}: give the probes by family, one of general"),
         ({"direction": "up"}, "direction for 'general' is 'up'"),
         ({"direction": {"general": "higher"}}, "direction for 'instruction' is None"),
     ],
@@ -91,6 +95,7 @@ def test_families_are_scored_one_by_one():
         ({}, "matrices is empty"),
         ([cl.AccuracyMatrix([[1]])], "no mapping"),
         ({"quality": [[1]]}, "matrices['quality'] is list"),
+        ({1: cl.AccuracyMatrix([[1]])}, "matrices has the family 1: name it by a text"),
         (
             {"quality": cl.AccuracyMatrix([[50]]), "cost": cl.AccuracyMatrix([[50, 50], [50, 50]])},
             "matrices['cost'] has the tasks",

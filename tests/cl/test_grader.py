@@ -220,6 +220,10 @@ def test_too_few_items_with_two_grades():
         (lambda: cohen_kappa([1, 2], [1]), "first has 2 grades and second 1"),
         (lambda: cohen_kappa([1, None], [1, 2]), "first[1] is missing"),
         (lambda: cohen_kappa([], []), "first has shape (0,)"),
+        (lambda: cohen_kappa([1, "a"], [1, 2]), "first holds numbers and texts"),
+        (lambda: cohen_kappa([1j, 2], [1, 2]), "ratings hold complex numbers"),
+        (lambda: cohen_kappa([float("inf"), 2], [1, 2]), "ratings hold a grade that is not finite"),
+        (lambda: krippendorff_alpha([[1, -np.inf], [1, 2]], level="interval"), "a grade that is not finite"),
         (lambda: cohen_kappa([1, 2], [1, 2], weights="cubic"), "weights is 'cubic'"),
         (lambda: cohen_kappa([1, 2], [1, 2], confidence=1), "confidence is 1"),
         (lambda: cohen_kappa(range(101), range(101)), "101 different grades"),
@@ -301,6 +305,7 @@ def test_one_grading_or_one_output_says_what_is_not_known():
         ([[1.0, 2.0]], "scores has shape (1, 2)"),
         ([[[1.0, float("nan")]]], "scores[0, 0, 1] is nan"),
         ([[["a"]]], "scores has shape (1, 1, 1) and type <U1"),
+        ([[[1e200, -1e200], [1.0, 2.0]]], "scores[0, 0, 0] is 1e+200: give finite numbers, up to 1e+50"),
         (np.zeros((0, 2, 2)), "scores has shape (0, 2, 2)"),
     ],
 )
@@ -383,6 +388,8 @@ def test_no_interval_where_one_output_sets_the_slope(lengths):
     [
         (lambda: length_bias([1, 2], [1, 2, 3]), "scores has 2 values and lengths 3"),
         (lambda: length_bias([1, float("inf")], [1, 2]), "scores[1] is inf"),
+        (lambda: length_bias([1, 2], [1, 1e200]), "lengths[1] is 1e+200: give numbers up to 1e+50"),
+        (lambda: length_bias([1, 2, 3, 4], [1, 2, 3, 4], items=["a", "a", None, None]), "items[2] is missing"),
         (lambda: length_bias([1, 2], [1, 2], items=[0]), "items has shape (1,)"),
         (lambda: length_bias([1, 2, 3], [1, 2, 3], items=["a", "a", "b"]), "items has one output of 'b'"),
         (lambda: length_bias([1, 2, 3], [1, 2, 3], confidence=0), "confidence is 0"),

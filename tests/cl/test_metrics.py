@@ -444,6 +444,11 @@ def test_unknown_ids_name_their_family():
         cl.metric("acc.final", cl.AccuracyMatrix([[70]]), at=2)
     with pytest.raises(InputError, match="matrix is of type list"):
         cl.table([[70]])
+    with pytest.raises(InputError, match="matrix is of type NoneType"):
+        cl.steps("acc.final", None)
+    for ids in ("acc.final", 3):
+        with pytest.raises(InputError, match=rf"ids is {ids!r}: give a list of ids"):
+            cl.table(cl.AccuracyMatrix([[70]]), ids=ids)
 
 
 def test_results_are_json_and_readable():
@@ -683,3 +688,27 @@ def test_a_run_without_a_baseline_among_others():
     found = cl.metrics_of([cl.AccuracyMatrix(cells, baseline=10), cl.AccuracyMatrix(cells)], ids=["fwt.gem"])
     assert found["fwt.gem"][0] == 30.0
     assert np.isnan(found["fwt.gem"][1])
+
+
+def test_values_go_by_the_ids_of_the_registry():
+    """The same direction as the registry states, and every function that it names is there."""
+    values = [
+        cl.lca([[0.1] * 11]),
+        cl.lca([[0.1] * 11], form="trapz"),
+        cl.prequential([1, 0]),
+        cl.prequential([1, 0], how="window", window=1),
+        cl.prequential([1, 0], how="fading", alpha=0.5),
+        cl.online_accuracy([0.5]),
+        cl.min_acc([[0.5, 0.5]] * 2, [0, 1]),
+        cl.wc_acc([[0.5, 0.5]] * 2, [0, 1]),
+        cl.aaa([[0.5]], [0]),
+        *(getattr(cl.adaptation([0.5], shifts=[0], target=0.5), name) for name in ("online", "delay", "recovery")),
+        *(getattr(cl.order_sensitivity([[1, 2], [3, 4]]), name) for name in ("mopd", "aopd")),
+        *cl.order_sensitivity([[1, 2], [3, 4]]).opd,
+        *cl.paths([[0, 1], [1, 0]]).values,
+    ]
+    for value in values:
+        assert value.direction == cl.METRICS[value.id].direction, value.id
+        assert hasattr(cl, cl.METRICS[value.id].function)
+    assert cl.windowed([[0.5]] * 2, [0, 0]).direction == cl.METRICS["wf_w"].direction
+    assert cl.windowed([[0.5]] * 2, [0, 0], change="rise").direction == cl.METRICS["wp_w"].direction

@@ -141,6 +141,16 @@ def test_budgets_within_a_tolerance(bytes_used, tolerance, fits):
             cl.rank(runs, tolerance=tolerance)
 
 
+def test_budgets_are_held_against_each_other_and_not_against_the_first_alone():
+    used = {"a": 1000, "b": 1050, "c": 960}
+    runs = [
+        cl.Run(ER, name, information=TOLD, budget={"buffer_bytes": bytes_used}) for name, bytes_used in used.items()
+    ]
+    assert [place.name for place in cl.rank(runs[:2]).places] == ["a", "b"]
+    with pytest.raises(InputError, match=r"budget\['buffer_bytes'\] is 1050 for 'b' and 960 for 'c'"):
+        cl.rank(runs)
+
+
 def test_what_nobody_declares_is_said():
     found = cl.rank(
         [

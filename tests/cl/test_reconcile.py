@@ -152,6 +152,7 @@ def test_every_value_is_recognised(run):
         ({"published": "20"}, "published is '20'"),
         ({"published": True}, "published is True"),
         ({"published": 20, "digits": -1}, "digits is -1"),
+        ({"published": 20, "digits": 16}, "digits is 16: give at most 15"),
         ({"published": 20, "matrix": [[1]]}, "matrix is of type list"),
     ],
 )

@@ -15,7 +15,7 @@ from helpers.cl.report.finding import FAIL, WARN, Finding
 from helpers.cl.report.schema import SCHEMA, described
 from helpers.errors import InputError
 
-EXAMPLE = Path(__file__).parent / "report_example.yml"
+EXAMPLE = Path(__file__).parents[2] / "data" / "reports" / "cl-synthetic.yml"
 CONTENT = reading.read_report(EXAMPLE)
 ABSENT = {"value": None, "reason": "not known"}
 
@@ -144,10 +144,19 @@ def test_every_missing_field_fails_with_its_path():
             assert found == ([(FAIL, check.joined(path), problem)] if problem else [])
 
 
-def test_every_section_may_be_absent_with_a_reason(verdict):
-    assert verdict(changed(["results"], ABSENT)).ok
-    assert verdict(changed(["stream"], ABSENT)).ok
-    assert verdict({name: ABSENT for name in CONTENT}).findings == ()
+def test_a_section_left_out_as_a_whole(verdict):
+    essential = {"meta", "problem", "stream", "method", "results"}
+    for absent in CONTENT:
+        found = verdict(changed([absent], ABSENT))
+        expected = FAIL if absent in essential else WARN
+        if absent in ("safety", "grader"):
+            assert found.findings == ()
+        else:
+            assert [(finding.level, finding.path) for finding in found.findings] == [(expected, absent)]
+            assert "is left out as a whole" in found.findings[0].problem
+        assert found.ok == (absent not in essential)
+    everything = verdict({name: ABSENT for name in CONTENT})
+    assert {finding.path for finding in everything.findings if finding.level == FAIL} == essential
 
 
 @pytest.mark.parametrize(
@@ -686,6 +695,7 @@ def test_what_yaml_means(tmp_path):
         ("x.yml", "", "holds NoneType"),
         ("x.json", "[" * 100000, "nested too deeply"),
         ("x.yml", "[" * 5000, "nested too deeply"),
+        ("x.json", '{"a": ' + "[" * 30 + "]" * 30 + "}", "nested too deeply"),
         ("x.txt", "a: 1", "a report is a .yml, .yaml or .json file"),
         ("x.yml", "a: \x00", "cannot be read"),
     ],
@@ -696,6 +706,22 @@ def test_files_that_are_no_report(tmp_path, name, text, message):
         check_report(tmp_path / name)
     assert message in str(refusal.value)
     assert name in str(refusal.value)
+
+
+def test_what_is_nested_as_deep_as_allowed_is_checked(tmp_path):
+    (tmp_path / "x.json").write_text('{"a": ' + "[" * 29 + "]" * 29 + "}")
+    assert not check_report(tmp_path / "x.json").ok
+
+
+@pytest.mark.parametrize("path", [None, 3, "a\0.yml"])
+def test_what_is_no_path_is_refused(path):
+    with pytest.raises(InputError, match=r"path is .*: give the name of a file"):
+        check_report(path)
+
+
+def test_an_order_of_tasks_that_nobody_declares_is_a_finding(verdict):
+    found = verdict(changed(["stream", "orders", 0, "permutation"], ["a", "b", "z"]))
+    assert "stream.orders[0].permutation" in [finding.path for finding in found.findings]
 
 
 def test_a_report_has_a_size(tmp_path, monkeypatch):
@@ -774,6 +800,14 @@ def test_a_warning_is_printed_and_passes(tmp_path, capsys, verdict):
     verdict(changed(["repro", "dirty"], True))
     assert cli.main(["check-report", str(tmp_path / "report.json")]) == 0
     assert capsys.readouterr().out.splitlines()[0].startswith("WARN repro.dirty: is true; ")
+
+
+def test_the_command_does_not_write_over_the_report(tmp_path, capsys):
+    path = tmp_path / "r.json"
+    path.write_text(json.dumps(CONTENT))
+    assert cli.main(["check-report", str(path), "--json", str(path)]) == 2
+    assert "which is the report: give a file of its own" in capsys.readouterr().err
+    assert json.loads(path.read_text()) == CONTENT
 
 
 def test_the_command_prints_the_template(capsys):

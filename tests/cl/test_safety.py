@@ -185,6 +185,10 @@ def test_there_is_no_total():
         ({"sets": {"harmful": SafetySet(0, 2, "2026-01-01")}}, "on is missing"),
         ({"sets": {"harmful": SafetySet(0, 2, "1 May")}, "on": "2026-01-01"}, "rotate_by is '1 May'"),
         ({"sets": {"harmful": SafetySet(0, 2, "2026-01-01")}, "on": "today"}, "on is 'today'"),
+        ({"on": "today"}, "on is 'today': give a date"),
+        ({"sets": None}, "sets is None: give a mapping by family"),
+        ({"limits": [0.01]}, "limits is [0.01]: give a mapping by family"),
+        ({"required": 5}, "required is 5: give several names"),
     ],
 )
 def test_refusals(change, message):
@@ -194,7 +198,7 @@ def test_refusals(change, message):
     assert message in str(refusal.value)
 
 
-@pytest.mark.parametrize(("count", "n"), [(0, 0), (3, 2), (-1, 2), (1.0, 2)])
+@pytest.mark.parametrize(("count", "n"), [(0, 0), (3, 2), (-1, 2), (1.0, 2), (0, 10**400)])
 def test_bounds_refuse_what_is_no_proportion(count, n):
     with pytest.raises(InputError):
         safety.upper_bound(count, n)

@@ -19,7 +19,7 @@ from . import (
     trace,
     wide_csv,
 )
-from .reader import HEAD, Reader, decoded, read_bytes
+from .reader import HEAD, Reader, checked_path, decoded, read_bytes
 
 #: Every format by name.
 READERS: dict[str, Reader] = {
@@ -76,9 +76,9 @@ def read(
     Raises
     ------
     InputError
-        An unknown format; "auto" where no grammar or more than one fits; a scale or orientation that is missing, or one
-        given to a tool's log; a file that does not follow its grammar, named with the line; pickles and archives, which
-        can run code, with a recipe; files above 64 MiB.
+        A path that is none; an unknown format; "auto" where no grammar or more than one fits; a scale or orientation
+        that is missing, or one given to a tool's log; a file that does not follow its grammar, named with the line;
+        pickles and archives, which can run code, with a recipe; files above 64 MiB.
     OSError
         The file cannot be read.
 
@@ -94,8 +94,8 @@ def read(
     >>> run.matrix.reason(0, 1), run.matrix.tasks
     ('no interface yet', ('digits', 'letters'))
     """
-    path = Path(path)
-    if format != "auto" and format not in READERS:
+    path = checked_path(path)
+    if not isinstance(format, str) or (format != "auto" and format not in READERS):
         raise InputError(f"format is {format!r}: choose one of {', '.join(READERS)}, or auto")
     reader = READERS[sniff(path) if format == "auto" else format]
     given = {"scale": scale, "rows": rows, "direction": direction}
@@ -123,7 +123,7 @@ def sniff(path: str | Path) -> str:
     OSError
         The file cannot be read.
     """
-    path = Path(path)
+    path = checked_path(path)
     if path.is_dir():
         head = "\n".join(sorted(entry.name for entry in path.iterdir()))
     else:

@@ -30,6 +30,7 @@ def parse(path: Path) -> list[Run]:
     log = Log(path, READER.name)
     found: list[tuple[str, int, int, float, int]] = []
     time, training, evaluated = BEFORE, False, None
+    unfinished = None if log.text.endswith("\n") else log.text.count("\n") + 1
     for number, line in log.lines():
         if line.startswith((BEGIN, END)):
             training, evaluated = line.startswith(BEGIN), None
@@ -46,6 +47,8 @@ def parse(path: Path) -> list[Run]:
             key = KEY.fullmatch(score[1]) if score else None
             if score and key and int(key["exp"]) != evaluated:
                 raise log.fault(f"Exp{key['exp']} below the evaluation of experience {evaluated}", number)
+            if score and key and number == unfinished:
+                raise log.fault("the file ends within this line, perhaps within the number: was it cut off?", number)
             if score and key:
                 found.append((key["stream"], time, evaluated, log.number(score[2], score[1], number), number))
     if not found:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from pathlib import Path
 
+from ...records import check_columns
 from ..record import Run
 from .reader import BEFORE, WHOLE, Cells, Log, Reader, shorten
 from .table import put_cell, refuse_unexplained, rows_of
@@ -29,7 +29,7 @@ def parse(path: Path, *, scale: str, direction: str = "higher") -> list[Run]:
     log = Log(path, READER.name)
     rows = rows_of(log)
     number, header = next(rows, (1, []))
-    _check_header(log, header, number)
+    check_columns(header, needed=REQUIRED, optional=OPTIONAL, where=f"{log.path}, line {number}")
     found: dict[tuple[str, ...], Cells] = {}
     counted: dict[tuple[str, ...], bool] = {}
     for number, row in rows:
@@ -48,18 +48,6 @@ def parse(path: Path, *, scale: str, direction: str = "higher") -> list[Run]:
     if not found:
         raise log.fault("holds no line below the header", number)
     return [_run(log, key, cells, direction, number) for key, cells in found.items()]
-
-
-def _check_header(log: Log, header: Sequence[str], number: int) -> None:
-    missing = [name for name in REQUIRED if name not in header]
-    strange = [name for name in header if name not in (*REQUIRED, *OPTIONAL)]
-    if missing or strange or len(set(header)) < len(header):
-        fault = "a name repeats"
-        if missing or strange:
-            fault = f"{missing[0]!r} is missing" if missing else f"{shorten(strange[0])} is unknown"
-        raise log.fault(
-            f"{fault}: the columns are {', '.join(REQUIRED)} and, optionally, {', '.join(OPTIONAL)}", number
-        )
 
 
 def _put(log: Log, cells: Cells, entry: dict[str, str], number: int) -> tuple[int, int]:

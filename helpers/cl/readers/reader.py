@@ -5,14 +5,17 @@ from __future__ import annotations
 import functools
 import json
 import math
+import os
 import re
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...errors import InputError
-from ..record import LIMITS, AccuracyMatrix, Run
+from ...errors import InputError, brief
+from ...records import unique_keys
+from ..inputs import LIMITS
+from ..record import AccuracyMatrix, Run
 
 #: Larger files are refused: a matrix of a hundred tasks is a few hundred kilobytes in every grammar.
 MAX_BYTES = 64 * 2**20
@@ -112,9 +115,9 @@ class Log:
     def json_of(self, text: str, line: int | None) -> Any:
         """JSON from one line, or from the whole text."""
         try:
-            return json.loads(text, object_pairs_hook=_once)
-        except _Repeated as error:
-            raise self.fault(f"key {shorten(str(error))} occurs twice in one object", line) from error
+            return json.loads(text, object_pairs_hook=unique_keys)
+        except InputError as error:
+            raise self.fault(str(error), line) from error
         except json.JSONDecodeError as error:
             raise self.fault(f"is no JSON ({error.msg})", line or error.lineno) from error
         except (ValueError, RecursionError) as error:
@@ -220,17 +223,11 @@ class Cells:
         return [f"{self.repeats[0]}{more}: the last one counts"]
 
 
-class _Repeated(ValueError):
-    """A key that an object of a JSON file names twice."""
-
-
-def _once(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
-    content: dict[str, Any] = {}
-    for key, value in pairs:
-        if key in content:
-            raise _Repeated(key)
-        content[key] = value
-    return content
+def checked_path(path: Any) -> Path:
+    """The path of a file, or an InputError for what names none."""
+    if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
+        raise InputError(f"path is {brief(path)}: give the name of a file")
+    return Path(path)
 
 
 def read_bytes(path: Path, format: str, head: int | None = None) -> bytes:

@@ -6,8 +6,10 @@ import csv
 import io
 from collections.abc import Iterator
 
-from .reader import NUMBER, Cells, Log, shorten
+from .reader import MAX_TASKS, NUMBER, Cells, Log, shorten
 
+#: Values on a line: a matrix of the most tasks, turned, with a name and a baseline in front.
+MAX_VALUES = MAX_TASKS + 2
 MARK = "missing:"
 REMEDY = f"write why, as in '{MARK} no interface yet'"
 
@@ -17,6 +19,8 @@ def rows_of(log: Log) -> Iterator[tuple[int, list[str]]]:
     reader = csv.reader(io.StringIO(log.text), strict=True)
     try:
         for row in reader:
+            if len(row) > MAX_VALUES:
+                raise log.fault(f"{len(row)} values: at most {MAX_TASKS} tasks are read", reader.line_num)
             if any(field.strip() for field in row):
                 yield reader.line_num, [field.strip() for field in row]
     except csv.Error as error:

@@ -97,8 +97,10 @@ class Cells:
 
 
 def matrices(report: Mapping[str, Any]) -> list[Cells]:
-    """Every matrix of the report whose order is known."""
+    """Every matrix of the report whose order is known, and is one of the tasks that the report declares."""
+    ids = sorted(task["id"] for task in report["stream"]["tasks"] or ())
     orders = {order["id"]: tuple(order["permutation"] or ()) for order in report["stream"]["orders"] or ()}
+    orders = {id: order for id, order in orders.items() if sorted(order) == ids}
     groups: dict[Key, dict[tuple[int, str], Mapping[str, Any]]] = {}
     for cell in report["results"]["cells"] or ():
         key = Key(cell["run"], cell["seed"], cell["order"], cell["metric"])

@@ -14,9 +14,13 @@ from typing import Any
 
 from ... import lazy
 from . import rules
-from .finding import FAIL, FieldPath, Finding, joined
+from .finding import FAIL, WARN, FieldPath, Finding, joined
 from .schema import SCHEMA, Field, described
 
+#: Sections that do not apply to every experiment: safety to language models, a grader to generated answers.
+CONDITIONAL = ("safety", "grader")
+#: Sections without which there is no experiment to report: left out as a whole they fail.
+ESSENTIAL = ("meta", "problem", "stream", "method", "results")
 WRITE_ABSENT = 'or write {value: null, reason: "why"}'
 
 
@@ -56,10 +60,12 @@ class ReportCheck:
 def check_report(path: str | Path) -> ReportCheck:
     """Check a report: every field of the form, then what the fields say together.
 
-    A missing field is a failure with its path, never a warning. Any value, and any section, may be
-    ``{value: null, reason: "why"}``. The rules hold numbers against the raw cells: the formulas must be computable and
-    give the number reported, selection must not have seen the tasks reported, bounds and verdicts of safety gates must
-    follow from their counts, and so on; `helpers.cl.report.rules.RULES` lists them.
+    A missing field is a failure with its path, never a warning. Any value may be ``{value: null, reason: "why"}``. So
+    may a section, but nothing that it says can be checked then: without meta, problem, stream, method or results there
+    is no experiment to report and the check fails, without another it warns; safety and grader do not always apply. The
+    rules hold numbers against the raw cells: the formulas must be computable and give the number reported, selection
+    must not have seen the tasks reported, bounds and verdicts of safety gates must follow from their counts, and so on;
+    `helpers.cl.report.rules.RULES` lists them.
 
     Parameters
     ----------
@@ -104,8 +110,19 @@ def check_report(path: str | Path) -> ReportCheck:
         found += _content_hash(content, plain)
     else:
         skipped.append("content hash")
+    found += [_left_out(section) for section in SCHEMA["properties"] if _is_left_out(section, plain, broken)]
     ordered = sorted(dict.fromkeys(found), key=lambda finding: (finding.level, finding.path))
     return ReportCheck(str(path), tuple(ordered), tuple(skipped))
+
+
+def _is_left_out(section: str, plain: dict[str, Any], broken: set[str]) -> bool:
+    return section not in broken and section not in CONDITIONAL and plain[section] is None
+
+
+def _left_out(section: str) -> Finding:
+    """The finding of a section without a value, since every rule that needs it is silent."""
+    level = FAIL if section in ESSENTIAL else WARN
+    return Finding(level, section, "is left out as a whole", "fill in what is known, with a reason for the rest")
 
 
 def content_hash(content: Mapping[str, Any]) -> str:

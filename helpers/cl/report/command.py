@@ -32,6 +32,8 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.report is None:
         raise InputError("REPORT is missing: name a report file, or ask for one with --template")
+    if arguments.json is not None and arguments.json.resolve() == arguments.report.resolve():
+        raise InputError(f"--json is {arguments.json}, which is the report: give a file of its own")
     found = check_report(arguments.report)
     if arguments.json is not None:
         with atomic(arguments.json) as temporary:

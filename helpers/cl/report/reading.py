@@ -10,9 +10,13 @@ from typing import Any
 import yaml
 
 from ...errors import InputError
+from ..readers.reader import checked_path
 
 #: A report of 16 MiB holds about a hundred thousand cells.
 LARGEST = 16 * 2**20
+#: Levels of nesting, of which the form itself has a third.
+DEEPEST = 30
+TOO_DEEP = "nested too deeply: a report has a few levels"
 
 
 class _Loader(yaml.SafeLoader):
@@ -60,7 +64,7 @@ def read_report(path: str | Path) -> dict[str, Any]:
     OSError
         The file cannot be read.
     """
-    path = Path(path)
+    path = checked_path(path)
     if path.suffix not in (".yml", ".yaml", ".json"):
         raise InputError(f"{path}: a report is a .yml, .yaml or .json file")
     with path.open("rb") as stream:
@@ -71,12 +75,25 @@ def read_report(path: str | Path) -> dict[str, Any]:
         text = data.decode("utf-8-sig")
         content = json.loads(text, object_pairs_hook=_once) if path.suffix == ".json" else yaml.load(text, _Loader)
     except RecursionError as error:
-        raise InputError(f"{path}: nested too deeply: a report has a few levels") from error
+        raise InputError(f"{path}: {TOO_DEEP}") from error
     except (yaml.YAMLError, ValueError) as error:
         raise InputError(f"{path}: cannot be read ({' '.join(str(error).split())})") from error
     if not isinstance(content, dict):
         raise InputError(f"{path}: holds {type(content).__name__}: a report is a mapping of sections")
+    if _is_deep(content):
+        raise InputError(f"{path}: {TOO_DEEP}")
     return content
+
+
+def _is_deep(content: Any) -> bool:
+    """Whether it is nested beyond `DEEPEST`, found level by level, because what follows would run out of stack."""
+    level = [content]
+    for _ in range(DEEPEST):
+        held = [
+            value.values() if isinstance(value, dict) else value for value in level if isinstance(value, dict | list)
+        ]
+        level = [inner for values in held for inner in values]
+    return bool(level)
 
 
 def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:

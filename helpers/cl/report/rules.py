@@ -14,11 +14,11 @@ from datetime import date
 from typing import Any
 
 from ...errors import InputError
-from ..contamination import check_timestamps
 from ..metrics import METRICS
 from ..record import LIMITS
 from ..safety import upper_bound
 from ..score import metric
+from ..timestamps import check_timestamps
 from .cells import Cells, matrices
 from .finding import FAIL, WARN, Finding
 

@@ -196,6 +196,12 @@ def test_archives_are_refused_and_recipes_fit_the_tool(tmp_path):
         read(path, "continuum")
 
 
+@pytest.mark.parametrize("path", [None, 3, "a\0b"])
+def test_what_is_no_path_is_refused(path):
+    with pytest.raises(InputError, match=r"path is .*: give the name of a file"):
+        read(path)
+
+
 @pytest.mark.parametrize("format", [name for name, reader in READERS.items() if not reader.folder])
 def test_empty_files_folders_and_wrong_bytes_are_refused(tmp_path, format):
     path = tmp_path / "log.txt"

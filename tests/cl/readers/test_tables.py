@@ -168,3 +168,9 @@ def test_what_was_written_comes_back(tmp_path_factory, count, data):
     np.testing.assert_array_equal(wide(folder, square).values, expected)
     [run] = long(folder, "\n".join(["step,task,value", *lines]) + "\n")
     np.testing.assert_array_equal(run.matrix.values, expected)
+
+
+@pytest.mark.parametrize("read_as", [long, wide])
+def test_a_line_of_more_values_than_tasks_can_be_is_refused_at_once(tmp_path, read_as):
+    with pytest.raises(InputError, match=r"line 1: 1003 values: at most 1000 tasks are read"):
+        read_as(tmp_path, "1" + ",1" * 1002)

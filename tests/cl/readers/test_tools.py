@@ -77,6 +77,16 @@ def test_avalanches_own_stream_metrics_come_out():
     assert value("forgetting.avalanche", matrix) == pytest.approx(forgetting)
 
 
+def test_a_score_that_the_end_of_the_file_cuts_is_refused(tmp_path):
+    text = (AVALANCHE / "log.txt").read_text()
+    score = re.search(r"Top1_Acc_Exp\S* = 0\.\d\d", text)
+    path = tmp_path / "log.txt"
+    path.write_text(text[: score.end()])
+    line = text.count("\n", 0, score.end()) + 1
+    with pytest.raises(InputError, match=rf"log\.txt, line {line}: the file ends within this line"):
+        read(path, "avalanche-text")
+
+
 def test_the_column_is_the_experience_whatever_the_task_label():
     keys = [line for line in (AVALANCHE / "log.txt").read_text().split("\n") if "Top1_Acc_Exp" in line]
     assert any("Task003/Exp003" in line for line in keys)

@@ -5,7 +5,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.cl.prequential import online_accuracy, prequential, prequential_curve
+from helpers.cl.stream import online_accuracy, prequential, prequential_curve
 from helpers.errors import InputError
 
 HITS = [1, 0, 1, 1, 0, 1, 1, 1]

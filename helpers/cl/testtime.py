@@ -2,18 +2,16 @@
 
 from __future__ import annotations
 
-import math
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 
 from .. import arrays
 from ..errors import InputError
-from .curves import gapped, outcome
-from .prequential import online_accuracy
-from .score import Value
+from .inputs import gapped
+from .stream import online_accuracy
+from .value import Value, outcome
 
 
 @dataclass(frozen=True)
@@ -164,7 +162,7 @@ def _mean_delay(found: list[tuple[int | None, str]], starts: list[int]) -> Value
 def _recovery(before: Any, after: Any) -> Value:
     given = [value for value in (before, after) if value is not None]
     for name, value in (("source_before", before), ("source_after", after)):
-        if value is not None and (not isinstance(value, Real) or isinstance(value, bool) or not math.isfinite(value)):
+        if value is not None and not arrays.is_number(value):
             raise InputError(f"{name} is {value!r}: give a finite number, or nothing where it was not measured")
     if len(given) < 2:
         missing = "source_before" if before is None else "source_after"

@@ -7,7 +7,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from helpers.cl.adaptation import adaptation
+from helpers.cl.testtime import adaptation
 from helpers.errors import InputError
 
 STREAM = [0.9, 0.9, 0.3, 0.5, 0.8, 0.8, 0.2, 0.7, 0.8]

@@ -9,8 +9,8 @@ import numpy as np
 
 from .. import arrays
 from ..errors import InputError
-from .curves import gapped, outcome
-from .score import Value
+from .inputs import gapped
+from .value import Value, outcome
 
 HOW = ("cumulative", "window", "fading")
 
@@ -75,7 +75,7 @@ def prequential(
     n = len(values)
     weighted = min(n, window) if how == "window" and window is not None else n
     id = "prequential" if how == "cumulative" else f"prequential.{how}"
-    return outcome(id, float(_running(came, how, window, alpha)[-1]), coverage=(weighted, n))
+    return outcome(id, float(_running(came, window, alpha)[-1]), coverage=(weighted, n))
 
 
 def prequential_curve(
@@ -99,7 +99,7 @@ def prequential_curve(
     """
     values, arrival = _stream(scores, how, window, alpha, delay)
     came = values[np.argsort(arrival, kind="stable")]
-    running = np.concatenate([[np.nan], _running(came, how, window, alpha)])
+    running = np.concatenate([[np.nan], _running(came, window, alpha)])
     return running[np.searchsorted(np.sort(arrival), np.arange(len(values)), side="right")]
 
 
@@ -168,7 +168,7 @@ def _stream(scores: Any, how: str, window: Any, alpha: Any, delay: Any) -> tuple
     return values, np.arange(len(values)) + delays
 
 
-def _running(values: np.ndarray, how: str, window: int | None, alpha: float | None) -> np.ndarray:
+def _running(values: np.ndarray, window: int | None, alpha: float | None) -> np.ndarray:
     """The score after each label."""
     counts = np.arange(1, len(values) + 1)
     if alpha is not None:
