@@ -135,7 +135,7 @@ def page(
 
 _PAGE_STYLE = (
     ":root{color-scheme:light dark}body{font:16px/1.5 system-ui,sans-serif;margin:0}"
-    "main{max-width:46rem;margin:auto;padding:1.5rem}table{border-collapse:collapse}"
+    "main{max-width:46rem;margin:auto;padding:1.5rem;overflow-wrap:anywhere}table{border-collapse:collapse}"
     "th,td{padding:.3rem .8rem;text-align:left;border-bottom:1px solid #8886;vertical-align:top}"
     "th{font-weight:600}figure{margin:1.5rem 0}svg{width:100%;height:auto}"
     f".warning{{border-left:.3rem solid {VERMILION};padding-left:.8rem}}"

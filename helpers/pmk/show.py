@@ -92,18 +92,14 @@ def frame_set(frames: FrameSets, predictions: Any, anchor: str, *, name: str = "
     offset = np.append(frames.offset[near], 0)
     right = np.append(right_members[near], right_anchors[i])
     fig, axes = figures.subplots(figsize=(6.4, 1.8))
-    for said, which, height, (colour, marker, _) in (
-        ("right", right, 1, figures.SERIES[0]),
-        ("wrong", ~right, 0, figures.SERIES[1]),
-    ):
+    for which, height, (colour, marker, _) in ((right, 1, figures.SERIES[0]), (~right, 0, figures.SERIES[1])):
         axes.plot(offset[which], np.full(which.sum(), height), color=colour, marker=marker, linestyle="none")
-        axes.annotate(said, (0, height), xycoords=("axes fraction", "data"), xytext=(4, 8), textcoords="offset points")
     axes.axvline(0, color=axes.spines["left"].get_edgecolor(), linewidth=0.8)
-    axes.set(xlabel="frames after the anchor", yticks=[], ylim=(-0.6, 1.9))
+    axes.set(xlabel="frames after the anchor", yticks=[0, 1], yticklabels=["wrong", "right"], ylim=(-0.5, 1.5))
     axes.xaxis.get_major_locator().set_params(integer=True)
     wrong = sorted(offset[~right].tolist())
     said = ", ".join(f"{d:+d}" if d else "the anchor" for d in wrong) or "none"
-    alt = f"The {len(offset)} frames of one set at their distance from the anchor. Wrong are: {said}."
+    alt = f"Frames of one set at their distance from the anchor, {len(offset)} with it. Wrong are: {said}."
     return figures.show(fig, alt=alt, name=name)
 
 
@@ -129,7 +125,8 @@ def both_errors(errors: OffsetErrors, *, name: str = "offsets") -> Figure:
             _with_bars(axes, *zip(*kept, strict=True), series=series, label=label, joined=False)
             drawn.append(f"{label}: {kept[0][1].rate:.1%} at the first offset and {kept[-1][1].rate:.1%} at the last")
     axes.set(xlabel="frames after the anchor", ylabel="share of frames that are wrong", ylim=(0, None))
-    axes.legend(loc="best")
+    axes.set_ylim(0, 1.15 * axes.get_ylim()[1])  # room for the legend, which would hide bars
+    axes.legend(loc="upper center", ncols=2)
     alt = f"Share of wrong frames at offsets {errors.offset[0]:+d} to {errors.offset[-1]:+d}. {'; '.join(drawn)}."
     return figures.show(fig, alt=alt, name=name)
 
