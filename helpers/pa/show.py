@@ -19,7 +19,7 @@ from .score import Agreement, kernel
 
 def kernel_curve(logits: Any, shifted: Any, result: Agreement, *, inputs: str = "logits") -> Figure:
     """Agreement over beta, with every local maximum marked and the global one named."""
-    low, high = _range_of_beta(result, logits)
+    low, high = range_of_beta(result, logits)
     betas = np.geomspace(low, high, 120)
     values = math.log(result.k) + kernel(logits, shifted, betas, inputs=inputs)
     fig, axes = figures.subplots()
@@ -57,7 +57,7 @@ def by_strength(results: Mapping[str, Agreement], accuracy: Mapping[str, Rate]) 
     for name in results:
         if name not in accuracy:
             raise InputError(f"accuracy has no {name!r}, results has: give one for each shift")
-        shift, strength = _shift_and_strength(name)
+        shift, strength = shift_and_strength(name)
         panels.setdefault(shift, []).append((strength, name))
     fig, all_axes = figures.subplots(1, len(panels), figsize=(3.1 * len(panels), 3.4), sharey=True, squeeze=False)
     said = []
@@ -75,7 +75,7 @@ def by_strength(results: Mapping[str, Agreement], accuracy: Mapping[str, Rate]) 
     return figures.show(fig, alt=alt, name="strength")
 
 
-def _shift_and_strength(name: str) -> tuple[str, float]:
+def shift_and_strength(name: str) -> tuple[str, float]:
     shift, _, strength = name.rpartition(" ")
     try:
         return shift, float(strength)
@@ -145,7 +145,7 @@ def sweep(tables: Mapping[str, Sequence[Row]], *, unit: str, name: str = "sweep"
     """AFR_T and relative agreement of each model against the strength of one shift."""
     fig, (left, right) = figures.subplots(1, 2, figsize=(7.2, 3.4), sharey=True)
     for series, (model, rows) in enumerate(tables.items()):
-        strengths = [_shift_and_strength(row.shift)[1] for row in rows]
+        strengths = [shift_and_strength(row.shift)[1] for row in rows]
         rates = [(row.afr_t.rate, *(row.afr_t.interval or (None, None))) for row in rows]
         _band(left, strengths, rates, series, model)
         _band(right, strengths, [_relative(row.agreement) for row in rows], series, model)
@@ -255,7 +255,7 @@ def _in_words(result: Agreement) -> str:
     }[result.status]
 
 
-def _range_of_beta(result: Agreement, logits: Any) -> tuple[float, float]:
+def range_of_beta(result: Agreement, logits: Any) -> tuple[float, float]:
     """Where the curve is worth drawing: around the maximum, or around the scale of the logits where it is at an end."""
     if result.status == "interior":
         return result.beta / 100, result.beta * 30

@@ -54,4 +54,4 @@ __all__ = [
     "weights",
 ]
 
-__getattr__ = attributes(__name__, {"show": ".show jupyter"})
+__getattr__ = attributes(__name__, {"explore": ".explore jupyter", "show": ".show jupyter"})

@@ -74,6 +74,7 @@ __all__ = [
 __getattr__ = attributes(
     __name__,
     {
+        "explore": ".explore jupyter",
         "measure": ".measure torch",
         "show": ".show jupyter",
     },

@@ -181,7 +181,7 @@ def test_column_numbers_are_not_taken_for_logits(tmp_path):
 
 def test_the_curve_is_drawn_at_the_scale_of_the_logits():
     for scale in (1e-6, 1.0, 1e6):
-        low, high = pa.show._range_of_beta(pa.agreement(scale * np.eye(3), scale * np.eye(3)), scale * np.eye(3))
+        low, high = pa.show.range_of_beta(pa.agreement(scale * np.eye(3), scale * np.eye(3)), scale * np.eye(3))
         assert (low * scale, high * scale) == pytest.approx((0.01, 1000.0))
 
 
