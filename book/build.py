@@ -14,7 +14,9 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import lite
 import nbformat
+import vega
 import vendor
 import yaml
 
@@ -47,13 +49,15 @@ def toc_pages(toc: Any) -> Iterator[str]:
 
 
 def build(executed: Path, html: Path) -> None:
-    """Replace `html` by the book made of the executed copies. Raises BuildError or VendorError."""
+    """Replace `html` by the book made of the executed copies. Raises BuildError, LiteError or VendorError."""
     shutil.rmtree(html, ignore_errors=True)  # a failed build must not leave an older book behind
     vendor.provide(vendor.read_packages(ROOT / "book" / "vendor.json"), ROOT / "_build" / "vendor")
+    vega.provide(ROOT / "_build" / "vendor")
     work = html.with_name(html.name + ".work")  # beside it: two books are never built in one place
     try:
         run_jupyter_book(executed, work)
         complete(work / "_build" / "html", executed)
+        lite.build(work / "_build" / "html")
         (work / "_build" / "html").rename(html)
     finally:
         shutil.rmtree(work, ignore_errors=True)
@@ -114,7 +118,7 @@ def main() -> int:
     arguments = parser.parse_args()
     try:
         build(arguments.executed.resolve(), arguments.html.resolve())
-    except (BuildError, vendor.VendorError) as error:
+    except (BuildError, lite.LiteError, vendor.VendorError) as error:
         print(f"The book was not built: {error}", file=sys.stderr)
         return 1
     print(f"The book is in {arguments.html / 'index.html'}")

@@ -1,8 +1,9 @@
 """Sphinx extension: what stands around a page's text.
 
 - drops sphinx-thebe's files, which name an outside host and throw in the console;
-- adds a line of downloads under a chapter's title: the student version, the results;
-- adds launch and source links to it when `yardsticks_address` in `_config.yml` is set.
+- adds a line of links under a chapter's title: the student version, the results, the copy that runs in the browser;
+- adds launch and source links to it when `yardsticks_address` in `_config.yml` is set;
+- mends roles and names that would mislead a screen reader.
 """
 
 from collections.abc import Callable, Iterable
@@ -19,6 +20,13 @@ from sphinx.errors import ExtensionError
 
 Link = tuple[str, str]
 """Words and target."""
+
+#: What docutils and myst-nb write, and what stands in its place.
+MENDED = {
+    '<summary aria-label="Toggle hidden content">': "<summary>",  # its words say what is hidden
+    '<div role="list" class="citation-list">': '<div class="citation-list">',  # it holds no list items
+    ' role="doc-biblioentry">': ">",  # deprecated
+}
 
 
 def without_thebe(files: Iterable[Any]) -> list[Any]:
@@ -60,6 +68,11 @@ def download_links(name: str, folder: Path, pathto: Callable[[str, int], str]) -
     return links
 
 
+def lite_link(name: str, pathto: Callable[[str, int], str]) -> Link:
+    """Where the chapter `name` opens in the JupyterLite site, which book/lite.py adds to the book."""
+    return ("in the browser (JupyterLite)", pathto("lite/lab/index.html", 1) + f"?path=notebooks/{name}.ipynb")
+
+
 def link_line(downloads: list[Link], launches: list[Link]) -> str:
     """One HTML paragraph of links."""
     groups = [("Download", downloads, " download"), ("Open", launches, "")]
@@ -71,6 +84,13 @@ def link_line(downloads: list[Link], launches: list[Link]) -> str:
     return f'<p class="ys-links">{text}</p>'
 
 
+def mended(body: str) -> str:
+    """The page's text with MENDED done."""
+    for old, new in MENDED.items():
+        body = body.replace(old, new)
+    return body
+
+
 def decorate(
     app: Sphinx, pagename: str, templatename: str, context: dict[str, Any], doctree: nodes.document | None
 ) -> None:
@@ -79,12 +99,14 @@ def decorate(
         context[key] = without_thebe(context[key])
     if doctree is None:  # search, index: pages without a source
         return
+    context["body"] = mended(context["body"])
     source = Path(app.env.doc2path(pagename))
     if source.suffix == ".ipynb":
         path = source.relative_to(app.srcdir).as_posix()
         address = app.config.yardsticks_address
         downloads = download_links(source.stem, executed_folder(app.srcdir), context["pathto"])
-        line = link_line(downloads, launch_links(address, path) if address else [])
+        launches = launch_links(address, path) if address else []
+        line = link_line(downloads, [lite_link(source.stem, context["pathto"]), *launches])
         context["body"] = context["body"].replace("</h1>", "</h1>\n" + line, 1)
 
 

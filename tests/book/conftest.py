@@ -64,7 +64,8 @@ def parse(path: Path) -> Page:
 @pytest.fixture(scope="session")
 def pages(html: Path) -> dict[Path, Page]:
     """Every HTML page of the built book, by its path."""
-    return {path: parse(path) for path in sorted(html.rglob("*.html")) if "_static" not in path.parts}
+    own = [path for path in sorted(html.rglob("*.html")) if path.relative_to(html).parts[0] not in ("_static", "lite")]
+    return {path: parse(path) for path in own}
 
 
 @pytest.fixture

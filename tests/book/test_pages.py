@@ -19,6 +19,13 @@ def test_thebe_is_dropped_by_file_name_and_by_body() -> None:
     ]
 
 
+def test_a_screen_reader_is_not_misled() -> None:
+    folded = '<details><summary aria-label="Toggle hidden content">\n<p>Show a solution</p></summary></details>'
+    assert extension.mended(folded) == "<details><summary>\n<p>Show a solution</p></summary></details>"
+    entry = '<div role="list" class="citation-list">\n<div class="citation" id="id5" role="doc-biblioentry">'
+    assert extension.mended(entry) == '<div class="citation-list">\n<div class="citation" id="id5">'
+
+
 def test_launch_links_follow_from_the_address() -> None:
     assert dict(extension.launch_links(PLACE + "/", "notebooks/pa.ipynb")) == {
         "Binder": "https://mybinder.org/v2/git/https%3A%2F%2Fgithub.com%2Fsomeone%2Fyardsticks/HEAD"
@@ -47,6 +54,12 @@ def test_another_address_is_refused(address: str) -> None:
 def test_a_chapter_without_address_offers_downloads_only() -> None:
     line = extension.link_line([("student version", "../student/pa.ipynb")], [])
     assert line == ('<p class="ys-links">Download: <a href="../student/pa.ipynb" download>student version</a></p>')
+
+
+def test_a_chapter_opens_in_the_browser() -> None:
+    words, url = extension.lite_link("pa", lambda path, resource: f"../{path}")
+    assert words == "in the browser (JupyterLite)"
+    assert url == "../lite/lab/index.html?path=notebooks/pa.ipynb"
 
 
 def test_a_chapter_with_address_offers_both() -> None:

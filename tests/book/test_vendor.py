@@ -105,8 +105,52 @@ def test_without_npm_the_remedy_is_named(tmp_path: Path, monkeypatch: pytest.Mon
         vendor.find_npm()
 
 
-def test_the_list_pins_versions_and_hashes() -> None:
-    for package in vendor.read_packages(ROOT / "book" / "vendor.json"):
+@pytest.fixture
+def wheel(tmp_path: Path) -> tuple[vendor.Package, Path]:
+    """A package of PyPI and its wheel, which is no archive that npm would make."""
+    path = tmp_path / "demo-1.0-py3-none-any.whl"
+    path.write_bytes(b"a wheel")
+    digest = base64.b64encode(hashlib.sha512(path.read_bytes()).digest()).decode()
+    package = vendor.Package("demo", "1.0", f"sha512-{digest}", {path.name: path.name}, registry="pypi", part="lite")
+    return package, path
+
+
+def test_a_wheel_is_checked_and_kept_whole(
+    tmp_path: Path, wheel: tuple[vendor.Package, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    package, path = wheel
+    monkeypatch.setattr(vendor, "pip_command", lambda package, folder: ["cp", str(path), str(folder)])
+    assert vendor.provide([package], tmp_path / "vendor") == ["demo"]
+    assert (tmp_path / "vendor" / "demo" / path.name).read_bytes() == b"a wheel"
+    path.write_bytes(b"another wheel")
+    with pytest.raises(vendor.VendorError, match=r"demo@1\.0 has the hash"):
+        vendor.provide([package], tmp_path / "elsewhere")
+
+
+def test_a_wheel_is_asked_for_by_version_and_for_the_browsers_python(wheel: tuple[vendor.Package, Path]) -> None:
+    command = vendor.pip_command(wheel[0], Path("folder"))
+    assert command[-1] == "demo==1.0"
+    assert {"--no-deps", "--only-binary=:all:", "--python-version=3.14"} <= set(command)
+    assert command[command.index("--dest") + 1] == "folder"
+
+
+def test_a_wheel_that_cannot_be_had_takes_one_line(
+    tmp_path: Path, wheel: tuple[vendor.Package, Path], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    pip = fake_npm(tmp_path / "pip", "echo 'WARNING: x' >&2; echo 'ERROR: No matching distribution' >&2; exit 1")
+    monkeypatch.setattr(vendor, "pip_command", lambda package, folder: [pip])
+    with pytest.raises(vendor.VendorError) as caught:
+        vendor.provide([wheel[0]], tmp_path / "vendor")
+    assert str(caught.value) == (
+        "demo@1.0 could not be fetched (No matching distribution): the first build needs the network"
+    )
+
+
+@pytest.mark.parametrize("part", ["pages", "lite", "tests"])
+def test_the_list_pins_versions_and_hashes(part: str) -> None:
+    packages = vendor.read_packages(ROOT / "book" / "vendor.json", part)
+    assert packages
+    for package in packages:
         assert package.version[0].isdigit()
         assert len(base64.b64decode(package.integrity.removeprefix("sha512-"))) == 64
         assert package.files
