@@ -6,16 +6,17 @@ large (or memory-mapped, or half-precision) arrays a few rows at a time, and bri
 
 from __future__ import annotations
 
+import math
 import os
 from collections.abc import Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
-from numbers import Integral
+from numbers import Integral, Real
 from typing import Any, TypeVar
 
 import array_api_compat
 import numpy as np
 
-from .errors import InputError
+from .errors import InputError, bracketed, brief
 
 T = TypeVar("T")
 
@@ -41,8 +42,43 @@ def as_array(value: Any, name: str) -> Any:
 def whole_number(value: Any, name: str, *, least: int) -> int:
     """A whole number of at least `least`, or an InputError that names the argument."""
     if isinstance(value, bool) or not isinstance(value, Integral) or value < least:
-        raise InputError(f"{name} is {value!r}: give a whole number of at least {least}")
+        raise InputError(f"{name} is {brief(value)}: give a whole number of at least {least}")
     return int(value)
+
+
+def truth(value: Any, name: str) -> bool:
+    """True or False, or an InputError that names the argument: a text such as "no" would count as true."""
+    if not isinstance(value, bool | np.bool_):
+        raise InputError(f"{name} is {brief(value)}: give True or False")
+    return bool(value)
+
+
+def is_number(value: Any) -> bool:
+    """Whether the value is one finite real number that float64 can hold; True and False are none.
+
+    >>> is_number(0.5), is_number(np.int64(3)), is_number(float("nan")), is_number(10**400), is_number(True)
+    (True, True, False, False, False)
+    """
+    if isinstance(value, bool) or not isinstance(value, Real):
+        return False
+    try:
+        return math.isfinite(value)
+    except OverflowError:  # a whole number of more than 308 digits
+        return False
+
+
+def floats(values: Any, name: str, *, remedy: str = "give numbers, and None for what is missing") -> np.ndarray:
+    """Numbers as a float64 copy of the same shape, with NaN for None, or an InputError that names the place.
+
+    >>> floats([[0.9, None], [1, 0.5]], "values")
+    array([[0.9, nan],
+           [1. , 0.5]])
+    """
+    array = to_numpy(detached(as_array(values, name)))
+    if array.dtype.kind not in "fiuO":
+        raise InputError(f"{name} has type {array.dtype}: {remedy}")
+    _refuse_strange(values, array, name, remedy)
+    return array.astype(np.float64)
 
 
 def real_vector(values: Any, name: str) -> np.ndarray:
@@ -50,10 +86,23 @@ def real_vector(values: Any, name: str) -> np.ndarray:
     array = to_numpy(detached(as_array(values, name)))
     if array.ndim != 1 or not array.size or array.dtype.kind not in "fiu":
         raise InputError(f"{name} has shape {array.shape} and type {array.dtype}: give a list of numbers")
+    _refuse_strange(values, array, name, "give numbers")
     bad = np.flatnonzero(~np.isfinite(array))
     if bad.size:
         raise InputError(f"{name}[{bad[0]}] is {array[bad[0]]}: give finite numbers")
     return array.astype(np.float64)
+
+
+def _refuse_strange(values: Any, array: np.ndarray, name: str, remedy: str) -> None:
+    """Refuse what is no number among the objects of an array, or of the list behind one, which turns True into 1."""
+    if array.dtype.kind != "O" and not isinstance(values, list | tuple):
+        return
+    objects = array if array.dtype.kind == "O" else np.array(values, dtype=object)
+    for place, value in enumerate(objects.flat):
+        # a float may be NaN or infinite, a whole number too long for float64
+        if value is not None and not isinstance(value, float | np.floating) and not is_number(value):
+            where = bracketed(np.unravel_index(place, objects.shape))
+            raise InputError(f"{name}{where} is {brief(value)}: {remedy}")
 
 
 def namespace(first: Any, second: Any, *, names: tuple[str, str]) -> Any:

@@ -14,7 +14,7 @@ import tempfile
 import tokenize
 import zipfile
 import zlib
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -22,7 +22,7 @@ from typing import Any
 
 import numpy as np
 
-from .errors import InputError
+from .errors import InputError, bracketed, brief, located
 
 KINDS = {"float": np.floating, "int": np.integer, "bool": np.bool_}
 MANIFEST = "manifest"
@@ -88,14 +88,25 @@ def save(path: str | Path, schema: Schema, arrays: Mapping[str, np.ndarray], man
 
 
 class atomic:
-    """Give a temporary name beside `path`; rename it to `path` if the block succeeds, remove it if not."""
+    """Give a temporary name beside `path`; rename it to `path` if the block succeeds, remove it if not.
+
+    A symbolic link stays one: the file that it names is replaced.
+
+    Raises
+    ------
+    InputError
+        At `path` stands a device or a pipe.
+    """
 
     def __init__(self, path: str | Path) -> None:
         self.path = Path(path)
 
     def __enter__(self) -> Path:
+        if self.path.exists() and not (self.path.is_file() or self.path.is_dir()):
+            raise InputError(f"{self.path}: is a device or a pipe, which a file would replace: give the name of a file")
+        self.target = Path(os.path.realpath(self.path))
         try:
-            handle, name = tempfile.mkstemp(prefix=f".{self.path.name}.", dir=self.path.parent)
+            handle, name = tempfile.mkstemp(prefix=f".{self.target.name}.", dir=self.target.parent)
         except OSError as error:
             raise self._named(error) from error
         os.close(handle)
@@ -109,7 +120,7 @@ class atomic:
                 umask = os.umask(0)
                 os.umask(umask)
                 self.temporary.chmod(0o666 & ~umask)
-                self.temporary.replace(self.path)
+                self.temporary.replace(self.target)
         except OSError as error:
             raise self._named(error) from error
         finally:
@@ -131,6 +142,8 @@ def load(path: str | Path, schema: Schema) -> tuple[dict[str, np.ndarray], dict[
     FileNotFoundError
         There is no such file.
     """
+    if not isinstance(path, str | os.PathLike):
+        raise InputError(f"path is {brief(path)}: give the name of a file")
     content = read_npz(Path(path))
     manifest = _manifest(path, content.pop(MANIFEST, None))
     if manifest.get("schema") != schema.name:
@@ -155,6 +168,11 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
         The file cannot be opened.
     """
     with path.open("rb") as stream:
+        start = stream.read(6)
+        stream.seek(0)
+        # NumPy takes whatever is neither of these for a pickle, and so calls a text file one
+        if not start.startswith((b"PK", b"\x93NUMPY", b"\x80")):
+            raise InputError(f"{path}: is no .npz file: save the arrays with numpy.savez")
         try:
             archive = np.load(stream, allow_pickle=False)
             if isinstance(archive, np.ndarray):
@@ -171,6 +189,13 @@ def read_npz(path: Path) -> dict[str, np.ndarray]:
     if strangers:
         raise InputError(f"{path}: entry {strangers[0]!r} is no array: an archive (.npz) holds arrays only")
     return content
+
+
+def check_provenance(provenance: Any) -> dict[str, Any]:
+    """Where numbers come from, as a dict of its own; None is an empty one."""
+    if provenance is not None and not isinstance(provenance, Mapping):
+        raise InputError(f"provenance is {brief(provenance)}: give a mapping")
+    return dict(provenance or {})
 
 
 def _manifest(path: str | Path, stored: np.ndarray | None) -> dict[str, Any]:
@@ -228,9 +253,114 @@ def refuse_not_finite(array: np.ndarray, name: str) -> None:
     """Refuse NaN and infinity, naming the first place."""
     bad = np.argwhere(~np.isfinite(array))
     if bad.size:
-        index = tuple(int(i) for i in bad[0])
-        place = ", ".join(map(str, index))
-        raise InputError(f"{name}[{place}] is {array[index]}: every value must be finite; drop or mend this row")
+        where, value = bracketed(bad[0]), array[tuple(bad[0])]
+        raise InputError(f"{name}{where} is {value}: every value must be finite; drop or mend this row")
+
+
+def read_text(path: str | Path) -> str:
+    """The text of a UTF-8 file, without the mark that spreadsheets put in front.
+
+    Raises
+    ------
+    InputError
+        Bytes that are not UTF-8.
+    OSError
+        The file cannot be read.
+    """
+    try:
+        return Path(path).read_text(encoding="utf-8-sig")
+    except UnicodeDecodeError as error:
+        raise InputError(f"{path}: not UTF-8 text ({error}): save it again as UTF-8") from error
+
+
+def write_text(path: str | Path, text: str) -> Path:
+    """Write a UTF-8 file, whole or not at all."""
+    with atomic(path) as temporary:
+        temporary.write_text(text, encoding="utf-8")
+    return Path(path)
+
+
+def read_json(path: str | Path) -> Any:
+    """The content of a JSON file; a key that an object has twice is refused, where plain readers keep the last.
+
+    Raises
+    ------
+    InputError
+        Not UTF-8, no JSON, or a repeated key.
+    OSError
+        The file cannot be read.
+    """
+    text = read_text(path)
+    try:
+        with located(path):
+            return json.loads(text, object_pairs_hook=unique_keys)
+    except InputError:
+        raise
+    except (ValueError, RecursionError) as error:
+        raise InputError(f"{path}: no JSON ({error})") from error
+
+
+def unique_keys(pairs: Sequence[tuple[str, Any]]) -> dict[str, Any]:
+    """An object of a JSON file, for ``object_pairs_hook``; a repeated key is refused.
+
+    >>> json.loads('{"a": 1, "a": 2}', object_pairs_hook=unique_keys)
+    Traceback (most recent call last):
+    ...
+    helpers.errors.InputError: key 'a' occurs twice in one object: keep one
+    """
+    content: dict[str, Any] = {}
+    for key, value in pairs:
+        if key in content:
+            raise InputError(f"key {brief(key)} occurs twice in one object: keep one")
+        content[key] = value
+    return content
+
+
+def write_json(path: str | Path, content: Any) -> Path:
+    """Write a JSON file that people can read, whole or not at all; NaN and infinity are refused as no JSON."""
+    return write_text(path, json.dumps(content, indent=2, allow_nan=False) + "\n")
+
+
+def refuse_overwriting(arguments: Mapping[str, Any], *, inputs: Sequence[str]) -> None:
+    """Refuse `json` or `html`, the files that a command writes, in the place of one that it reads or of each other.
+
+    >>> refuse_overwriting({"labels": Path("a.csv"), "json": Path("./a.csv")}, inputs=["labels"])
+    Traceback (most recent call last):
+    ...
+    helpers.errors.InputError: --json is a.csv, which is read as labels: give a file of its own
+    """
+    taken = {arguments[name].resolve(): f"is read as {name}" for name in inputs if arguments.get(name) is not None}
+    for name in ("json", "html"):
+        path = arguments.get(name)
+        if path is None:
+            continue
+        place = path.resolve()
+        for other, what in taken.items():
+            if place == other or (other.is_dir() and other in place.parents):
+                within = "" if place == other else f"in {other}, "
+                raise InputError(f"--{name} is {path}, {within}which {what}: give a file of its own")
+        taken[place] = f"--{name} writes"
+
+
+def check_columns(
+    names: Sequence[str], *, needed: Sequence[str], optional: Sequence[str] = (), others: bool = False, where: str
+) -> None:
+    """Refuse the header of a table that lacks a column, has one twice, or one that is not known unless `others` may be.
+
+    >>> check_columns(["loss", "p"], needed=["loss", "q"], where="labels.csv, line 1")
+    Traceback (most recent call last):
+    ...
+    helpers.errors.InputError: labels.csv, line 1: 'q' is missing: the columns are loss, q
+    """
+    missing = [name for name in needed if name not in names]
+    strange = [] if others else [name for name in names if name not in (*needed, *optional)]
+    if not (missing or strange or len(set(names)) < len(names)):
+        return
+    fault = "a name repeats"
+    if missing or strange:
+        fault = f"{missing[0]!r} is missing" if missing else f"{brief(strange[0])} is unknown"
+    further = f" and, optionally, {', '.join(optional)}" if optional else ""
+    raise InputError(f"{where}: {fault}: the columns are {', '.join(needed)}{further}")
 
 
 def provenance(*, seed: int | None = None, hardware: str | None = None) -> dict[str, Any]:

@@ -177,8 +177,7 @@ def conclude(
     text = _as_json(result.to_dict(), where=f"result of {chapter!r}")
     destination = os.environ.get(DESTINATION)
     if destination:
-        with records.atomic(destination) as temporary:
-            temporary.write_text(text, encoding="utf-8")
+        records.write_text(destination, text)
     return result
 
 

@@ -1,6 +1,9 @@
 """One door for NumPy and torch: what comes in is checked, what goes out is NumPy."""
 
+import math
+import sys
 import threading
+from fractions import Fraction
 
 import numpy as np
 import pytest
@@ -235,3 +238,69 @@ def test_first_largest_is_argmax_with_ties_and_across_slabs(columns, dtype):
 def test_first_largest_of_rows_of_minus_infinity_is_the_first_and_of_no_rows_is_empty():
     assert arrays.first_largest(np.full((3, 4), -np.inf)).tolist() == [0, 0, 0]
     assert arrays.first_largest(np.empty((0, 4))).shape == (0,)
+
+
+@pytest.mark.parametrize(
+    "value", [0, -1.5, np.float32(2), np.int8(3), np.uint64(2**64 - 1), Fraction(1, 3), sys.float_info.max]
+)
+def test_numbers(value):
+    assert arrays.is_number(value) is True
+
+
+@pytest.mark.parametrize(
+    "value",
+    [True, np.True_, math.nan, math.inf, -math.inf, np.float32("nan"), 10**400, "1", None, 1j, [1.0], np.ones(1)],
+)
+def test_what_is_no_number(value):
+    assert arrays.is_number(value) is False
+
+
+def test_floats_take_none_for_nan_and_copy():
+    given = np.arange(4.0).reshape(2, 2)
+    found = arrays.floats(given, "x")
+    assert found is not given
+    assert not np.shares_memory(found, given)
+    np.testing.assert_array_equal(arrays.floats([[1, None], [2.5, np.int8(3)]], "x"), [[1, np.nan], [2.5, 3]])
+    assert arrays.floats(torch.tensor([1, 2]), "x").dtype == np.float64
+    assert np.isnan(arrays.floats(None, "x"))
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([[1, None], [None, "2"]], "x[1, 1] is '2': give numbers, and None for what is missing"),
+        ([None, True], "x[1] is True: give numbers"),
+        (object, "x is <class 'object'>: give numbers"),
+        ([True, False], "x has type bool: give numbers"),
+        (["a"], "x has type <U1: give numbers"),
+    ],
+)
+def test_floats_refuse(values, message):
+    with pytest.raises(InputError) as refusal:
+        arrays.floats(values, "x")
+    assert str(refusal.value).startswith(message)
+
+
+@pytest.mark.parametrize(
+    ("values", "place"),
+    [
+        ([[True, 2], [3, 4]], r"x\[0, 0\] is True"),
+        ([[1, 2], [3, 10**400]], r"x\[1, 1\] is 1000"),
+        (["1", 2], "x has type"),
+    ],
+)
+def test_a_truth_value_or_a_number_too_long_among_numbers_is_refused(values, place):
+    with pytest.raises(InputError, match=f"^{place}"):
+        arrays.floats(values, "x")
+
+
+def test_a_truth_value_in_a_vector_is_refused():
+    with pytest.raises(InputError, match=r"^x\[1\] is True: give numbers"):
+        arrays.real_vector([0.5, True], "x")
+
+
+@pytest.mark.parametrize("value", ["no", 1, None, np.array([True])])
+def test_truth_refuses(value):
+    with pytest.raises(InputError, match=r"^x is .*: give True or False"):
+        arrays.truth(value, "x")
+    assert arrays.truth(np.True_, "x") is True

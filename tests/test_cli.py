@@ -119,3 +119,36 @@ def test_without_arguments_of_its_own_it_reads_those_of_the_process(monkeypatch,
     with pytest.raises(SystemExit):
         cli.main()
     assert helpers.__version__ in capsys.readouterr().out
+
+
+READS = {
+    "score pa": ["--logits", "--shifted", "--labels"],
+    "score tempora": [""],
+    "score ppat": ["", "--pool-proxy"],
+    "score pmk": ["", "--frames", "--labels", "--groups", "--class-map"],
+    "score cl": [""],
+    "check-report": [""],
+}
+
+
+@pytest.mark.parametrize("option", ["--json", "--html"])
+@pytest.mark.parametrize(("verb", "name"), [(verb, name) for verb, names in READS.items() for name in names])
+def test_nothing_that_is_read_is_written_over(tmp_path, capsys, monkeypatch, verb, name, option):
+    if verb == "check-report" and option == "--html":
+        pytest.skip("it writes no page")
+    monkeypatch.chdir(tmp_path)
+    read = [text for n, each in enumerate(READS[verb]) for text in ([each] if each else []) + [f"file{n}.csv"]]
+    place = f"file{READS[verb].index(name)}.csv"
+    # none of the files is there, so that a command which read one first would say that
+    assert cli.main([*verb.split(), *read, option, f"./{place}"]) == 2
+    refused = rf"yardsticks: {option} is {place}, which is read as \w+: give a file of its own\n"
+    assert re.fullmatch(refused, capsys.readouterr().err)
+    assert list(tmp_path.iterdir()) == []
+
+
+@pytest.mark.parametrize("verb", [verb for verb in READS if verb != "check-report"])
+def test_two_results_are_not_written_to_one_file(tmp_path, capsys, monkeypatch, verb):
+    monkeypatch.chdir(tmp_path)
+    read = [text for each in READS[verb] for text in ([each] if each else []) + ["file.csv"]]
+    assert cli.main([*verb.split(), *read, "--json", "out", "--html", "./out"]) == 2
+    assert "--html is out, which --json writes: give a file of its own" in capsys.readouterr().err

@@ -342,6 +342,45 @@ def test_a_save_replaces_at_once(tmp_path):
     assert list(tmp_path.iterdir()) == [path]
 
 
+@pytest.mark.skipif(os.name == "nt", reason="Windows has no pipes of this kind")
+def test_a_pipe_is_not_replaced_by_a_file(tmp_path):
+    os.mkfifo(tmp_path / "pipe")
+    with pytest.raises(InputError, match="pipe: is a device or a pipe"):
+        records.write_text(tmp_path / "pipe", "new")
+    assert (tmp_path / "pipe").is_fifo()
+    assert list(tmp_path.iterdir()) == [tmp_path / "pipe"]
+
+
+@pytest.mark.skipif(os.name == "nt", reason="Windows wants a privilege for symbolic links")
+def test_a_symbolic_link_stays_and_its_file_is_replaced(tmp_path):
+    (tmp_path / "inner").mkdir()
+    target, link, dangling = tmp_path / "inner" / "x.txt", tmp_path / "link.txt", tmp_path / "dangling.txt"
+    target.write_text("old")
+    link.symlink_to(target)
+    dangling.symlink_to("inner/y.txt")
+    records.write_text(link, "new")
+    records.write_text(dangling, "made")
+    assert link.is_symlink()
+    assert dangling.is_symlink()
+    assert target.read_text() == "new"
+    assert (tmp_path / "inner" / "y.txt").read_text() == "made"
+    assert sorted(path.name for path in (tmp_path / "inner").iterdir()) == ["x.txt", "y.txt"]
+
+
+@pytest.mark.parametrize("content", ["", "P", "a,b\n1,2\n"])
+def test_text_is_no_npz_file_and_no_pickle_either(tmp_path, content):
+    (tmp_path / "x.npz").write_text(content)
+    with pytest.raises(InputError, match=r"x\.npz: is no \.npz file"):
+        records.read_npz(tmp_path / "x.npz")
+
+
+def test_results_in_a_folder_that_is_read_are_refused(tmp_path):
+    chosen = {"frames": tmp_path, "json": None, "html": tmp_path / "labels.json"}
+    with pytest.raises(InputError, match=r"--html is .*labels\.json, in .*, which is read as frames: give a file of"):
+        records.refuse_overwriting(chosen, inputs=["frames", "labels"])
+    records.refuse_overwriting({**chosen, "html": tmp_path.parent / "labels.json"}, inputs=["frames", "labels"])
+
+
 def test_an_interrupt_leaves_nothing_behind(tmp_path):
     with pytest.raises(KeyboardInterrupt), records.atomic(tmp_path / "x.txt") as temporary:
         temporary.write_text("half")
@@ -377,3 +416,69 @@ def test_refuse_not_finite_names_the_first_place():
         records.refuse_not_finite(np.array([[1.0, 2.0], [np.inf, np.nan]]), "x")
     with pytest.raises(InputError, match=r"x\[2\] is nan"):
         records.refuse_not_finite(np.array([1.0, 2.0, np.nan]), "x")
+
+
+# --- text files
+
+
+def test_text_comes_back_without_the_mark_of_spreadsheets(tmp_path):
+    path = records.write_text(tmp_path / "a.txt", "size\nä\n")
+    assert (path.read_bytes(), records.read_text(path)) == ("size\nä\n".encode(), "size\nä\n")
+    path.write_bytes(b"\xef\xbb\xbf" + path.read_bytes())
+    assert records.read_text(path) == "size\nä\n"
+
+
+def test_text_that_is_not_utf8_is_refused(tmp_path):
+    (tmp_path / "a.txt").write_bytes(b"\xff\xfe")
+    with pytest.raises(InputError, match=r"a.txt: not UTF-8 text \(.*\): save it again as UTF-8"):
+        records.read_text(tmp_path / "a.txt")
+
+
+def test_json_comes_back(tmp_path):
+    content = {"b": [1.5, None], "a": {"ä": True}}
+    path = records.write_json(tmp_path / "a.json", content)
+    assert (records.read_json(path), list(records.read_json(path))) == (content, ["b", "a"])
+    assert path.read_text(encoding="utf-8").endswith("}\n")
+    with pytest.raises(ValueError, match="not JSON compliant"):
+        records.write_json(path, {"a": float("nan")})
+    assert records.read_json(path) == content  # what was there is still there
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"a": 1, "b": {"a": 2, "a": 3}}', "key 'a' occurs twice in one object: keep one"),
+        (f'{{"{"a" * 99}": 1, "{"a" * 99}": 2}}', f"key '{'a' * 56}... occurs twice"),
+        ('{"a": 1', "no JSON (Expecting"),
+        ("[" * 100_000, "no JSON (maximum recursion"),
+    ],
+)
+def test_bad_json(tmp_path, text, message):
+    path = records.write_text(tmp_path / "a.json", text)
+    with pytest.raises(InputError) as refusal:
+        records.read_json(path)
+    assert str(refusal.value).startswith(f"{path}: {message}")
+
+
+@pytest.mark.parametrize(
+    ("names", "options", "fault"),
+    [
+        (["q"], {}, "'p' is missing"),
+        (["p", "q", "r"], {}, "'r' is unknown"),
+        (["p", "q", "p"], {}, "a name repeats"),
+        (["p", "q", "r", "r"], {"others": True}, "a name repeats"),
+        (["q", "r"], {"others": True}, "'p' is missing"),
+    ],
+)
+def test_columns(names, options, fault):
+    with pytest.raises(InputError) as refusal:
+        records.check_columns(names, needed=("p", "q"), where="a.csv, line 1", **options)
+    assert str(refusal.value) == f"a.csv, line 1: {fault}: the columns are p, q"
+
+
+def test_columns_that_are_allowed():
+    records.check_columns(["q", "p"], needed=("p", "q"), where="")
+    records.check_columns(["q", "r", "p"], needed=("p", "q"), optional=("r", "s"), where="")
+    records.check_columns(["q", "r", "p"], needed=("p", "q"), others=True, where="")
+    with pytest.raises(InputError, match=r"the columns are p and, optionally, r, s$"):
+        records.check_columns(["t"], needed=("p",), optional=("r", "s"), where="")

@@ -90,14 +90,14 @@ def write_table(outcomes: Iterable[Outcome], out: str | Path) -> Path:
     writer = csv.DictWriter(stream, columns, lineterminator="\n")
     writer.writeheader()
     writer.writerows(rows)
-    return _write(Path(out) / "results.csv", stream.getvalue())
+    return records.write_text(Path(out) / "results.csv", stream.getvalue())
 
 
 def write_index(outcomes: Sequence[Outcome], out: str | Path) -> Path:
     """Write ``index.html`` into a folder: every run with its parameters, headline numbers and files."""
     chapters = dict.fromkeys(outcome.job.chapter for outcome in outcomes)
     sections = [_section(name, [o for o in outcomes if o.job.chapter == name], Path(out)) for name in chapters]
-    return _write(Path(out) / "index.html", _PAGE.replace("SECTIONS", "\n".join(sections)))
+    return records.write_text(Path(out) / "index.html", _PAGE.replace("SECTIONS", "\n".join(sections)))
 
 
 def _dtype(name: str, values: Iterable[Any]) -> str:
@@ -194,12 +194,6 @@ def _short(value: float | str | None) -> str:
     if isinstance(value, str):
         return html.escape({"inf": "∞", "-inf": "−∞"}.get(value, value))
     return f"{value:.4g}".replace("-", "−")
-
-
-def _write(path: Path, text: str) -> Path:
-    with records.atomic(path) as beside:
-        beside.write_text(text, encoding="utf-8")
-    return path
 
 
 _PAGE = """<!DOCTYPE html>

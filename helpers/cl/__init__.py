@@ -17,7 +17,7 @@ from .grader import (
     krippendorff_alpha,
     length_bias,
 )
-from .metrics import METRICS, Metric
+from .metrics import METRICS, REGISTRY_VERSION, Metric
 from .orders import OrderSensitivity, Path, Paths, order_sensitivity, paths
 from .pairing import Paired, WorstOrder, paired, worst_order
 from .ranking import Comparison, Ranking, compare, rank
@@ -37,6 +37,7 @@ from .two_phase import Attempt, TwoPhase, two_phase_search
 __all__ = [
     "METRICS",
     "READERS",
+    "REGISTRY_VERSION",
     "AccuracyMatrix",
     "Adaptation",
     "Attempt",

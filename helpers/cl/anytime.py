@@ -116,8 +116,8 @@ def windowed(values: Any, current: Any, *, window: int = 10, change: str = "drop
     Returns
     -------
     Value
-        ``wf_10`` or ``wp_10`` for a window of 10; a drop is better low, a rise high. None with the reason where a task
-        has fewer than two evaluations.
+        ``wf_w`` or ``wp_w``, whose unit names the window, for only equal windows compare; a drop is better low, a rise
+        high. None with the reason where a task has fewer than two evaluations.
 
     Raises
     ------
@@ -144,11 +144,12 @@ def windowed(values: Any, current: Any, *, window: int = 10, change: str = "drop
     changes = [_largest_drop(signed[task >= i, i], window) for i in range(int(task[-1]) + 1)]
     defined = [found for found in changes if found is not None]
     coverage = (len(defined), len(changes))
-    name, direction = (f"wf_{window}", "lower") if change == "drop" else (f"wp_{window}", "higher")
+    name, direction = ("wf_w", "lower") if change == "drop" else ("wp_w", "higher")
+    unit = f"score, window of {window}"
     if len(defined) < len(changes):
         reason = f"task {changes.index(None)} has fewer than two evaluations since its training began"
-        return outcome(name, None, coverage=coverage, reason=reason, direction=direction)
-    return outcome(name, float(np.mean(defined)), coverage=coverage, direction=direction)
+        return outcome(name, None, coverage=coverage, reason=reason, direction=direction, unit=unit)
+    return outcome(name, float(np.mean(defined)), coverage=coverage, direction=direction, unit=unit)
 
 
 def aaa(values: Any, current: Any) -> Value:

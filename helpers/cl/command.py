@@ -5,11 +5,12 @@ from __future__ import annotations
 import argparse
 import sys
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 from ..errors import InputError
-from ..records import provenance, write_json, write_text
+from ..records import provenance, refuse_overwriting, write_json, write_text
 from . import record
 from .reconcile import Reconciliation, reconcile
 from .record import AccuracyMatrix, Run
@@ -30,21 +31,24 @@ def configure(parser: argparse.ArgumentParser) -> None:
     parser.add_argument("--scale", choices=record.SCALES, help="for tables, which do not say it")
     parser.add_argument("--rows", choices=("time", "task"), help="for wide tables: what a line stands for")
     parser.add_argument("--direction", choices=record.DIRECTIONS, help="for tables: which scores are better")
+    parser.add_argument("--scenario", choices=record.SCENARIOS, help="where the log does not say it")
     parser.add_argument("--run", metavar="N", type=int, dest="number", help="only the N-th run of the file, from 1")
     parser.add_argument("--baseline", choices=record.BASELINES, help="what forward transfer is measured against")
     parser.add_argument(
         "--observed-only", action="store_true", help="forward transfer over the cells that are there, named as such"
     )
     parser.add_argument("--published", type=float, metavar="X", help="name the formulas that yield this number")
-    parser.add_argument("--digits", type=int, default=2, help="decimals of the published number (default 2)")
+    parser.add_argument("--digits", type=int, help="decimals of the published number (default 2)")
     parser.add_argument("--json", type=Path, metavar="FILE", help="write the result as JSON")
     parser.add_argument("--html", type=Path, metavar="FILE", help="write a self-contained report of one run")
 
 
 def run(arguments: argparse.Namespace) -> int:
     """Score, print, and write what was asked for."""
-    _refuse_overwriting(arguments)
-    runs = _chosen(read(arguments), arguments)
+    refuse_overwriting(vars(arguments), inputs=["file"])
+    if arguments.digits is not None and arguments.published is None:
+        raise InputError(f"--digits is {arguments.digits}, but there is no --published that has them: leave it out")
+    runs = [_placed(each, arguments.scenario) for each in _chosen(read(arguments), arguments)]
     results = [_score(each.matrix, arguments) for each in runs]
     for each, (values, found) in zip(runs, results, strict=True):
         print(each, each.matrix, sep="\n")  # runs of one file may differ in their metric or scenario only
@@ -75,17 +79,6 @@ def run(arguments: argparse.Namespace) -> int:
     return 0
 
 
-def _refuse_overwriting(arguments: argparse.Namespace) -> None:
-    """Refuse a result in the place of the log, or of the other result."""
-    taken = {arguments.file.resolve(): "the log"}
-    for name in ("json", "html"):
-        path = getattr(arguments, name)
-        if path is not None:
-            if path.resolve() in taken:
-                raise InputError(f"--{name} is {path}, which is {taken[path.resolve()]}: give a file of its own")
-            taken[path.resolve()] = f"what --{name} writes"
-
-
 def read(arguments: argparse.Namespace) -> list[Run]:
     """The runs of a log, in one of the formats of `helpers.cl.readers`, or of a saved matrix."""
     path: Path = arguments.file
@@ -112,6 +105,16 @@ def _chosen(runs: Sequence[Run], arguments: argparse.Namespace) -> list[Run]:
     return list(runs)
 
 
+def _placed(run: Run, scenario: str | None) -> Run:
+    """The run under the scenario that was asked for, which its log must not contradict."""
+    own = run.matrix.scenario
+    if scenario is None or scenario == own:
+        return run
+    if own is not None:
+        raise InputError(f"--scenario is {scenario!r}, but {run.name or 'the run'} is of {own!r}: leave it out")
+    return replace(run, matrix=run.matrix._with(scenario=scenario))
+
+
 def _told(run: Run) -> str:
     """The name of a run and what may tell it from others of the same file."""
     metric = None if run.matrix.metric == "accuracy" else run.matrix.metric
@@ -123,7 +126,7 @@ def _score(matrix: AccuracyMatrix, arguments: argparse.Namespace) -> tuple[Table
     values = table(matrix, baseline=arguments.baseline, observed_only=arguments.observed_only)
     if arguments.published is None:
         return values, None
-    return values, reconcile(matrix, arguments.published, digits=arguments.digits)
+    return values, reconcile(matrix, arguments.published, digits=2 if arguments.digits is None else arguments.digits)
 
 
 def _content(run: Run, values: Table, found: Reconciliation | None) -> dict[str, Any]:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
@@ -171,8 +171,8 @@ def variance(
 
 
 def _levels(levels: Sequence[str], results: Any) -> tuple[str, ...]:
-    names = (levels,) if isinstance(levels, str) else tuple(levels)
-    if not names or len(set(names)) < len(names) or any(name not in LEVELS for name in names):
+    names = (levels,) if isinstance(levels, str) else tuple(levels) if isinstance(levels, Iterable) else ()
+    if not names or any(name not in LEVELS for name in names) or len(set(names)) < len(names):
         raise InputError(f"levels is {levels!r}: give some of {', '.join(map(repr, LEVELS))}, each once")
     if not isinstance(results, Mapping) and names != ("seed", "order"):
         raise InputError(f"levels is {levels!r}: runs have a seed and an order, other levels need a mapping")
@@ -181,7 +181,8 @@ def _levels(levels: Sequence[str], results: Any) -> tuple[str, ...]:
 
 def _scores(value: Any, name: str, metric: str) -> np.ndarray:
     """One result as the scores of its samples; a number counts as one."""
-    scores = gapped(np.atleast_1d(np.asarray(scored(value, name, metric))), name, ndim=1)
+    found = scored(value, name, metric)
+    scores = gapped([found] if np.ndim(found) == 0 else found, name, ndim=1)
     missing = np.flatnonzero(np.isnan(scores))
     if missing.size:
         raise InputError(f"{name} lacks sample {missing[0]}: leave a sample out of all results, or out of none")
@@ -337,7 +338,8 @@ def _component(
         terms += squares[lower].terms(-1.0 / width)
     raw = math.fsum(weight * square for weight, square, _ in terms)
     # a chi-square of df degrees has variance 2 df, estimated without bias over df + 2
-    error = math.sqrt(math.fsum(2.0 * (weight * square) ** 2 / (df + 2) for weight, square, df in terms))
+    # hypot, because squares of squares would overflow
+    error = math.hypot(*(weight * square * math.sqrt(2.0 / (df + 2)) for weight, square, df in terms))
     note = f"holds what {' and '.join(holds)} bring, which this design does not separate" if holds else None
     return Component(max(raw, 0.0), raw, error, levels, None, note)
 

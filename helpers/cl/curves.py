@@ -7,11 +7,13 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
-from ..errors import InputError
+from ..errors import InputError, brief
 from .inputs import gapped
 from .value import Value, outcome
 
 FORMS = ("agem", "trapz")
+#: No learning curve is looked at further than so many minibatches.
+MOST_BATCHES = 1_000_000
 
 
 def average_curve(curves: Any, *, beta: int = 10) -> np.ndarray:
@@ -107,7 +109,8 @@ def lca(curves: Any, *, beta: int = 10, form: str = "agem") -> Value:
 
 def _points(curves: Any, beta: int) -> np.ndarray:
     """The first beta + 1 points of every curve, shape (T, beta + 1), NaN where there is none."""
-    arrays.whole_number(beta, "beta", least=0)
+    if arrays.whole_number(beta, "beta", least=0) > MOST_BATCHES:
+        raise InputError(f"beta is {brief(beta)}: give at most {MOST_BATCHES} minibatches")
     if not hasattr(curves, "__len__") or not len(curves):
         raise InputError("curves is empty: give one curve for each task")
     points = np.full((len(curves), beta + 1), np.nan)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
-from ..errors import InputError, listed
-from .inputs import LIMITS
+from ..errors import InputError, brief, listed
+from .inputs import LIMITS, check_place
 from .record import AccuracyMatrix, Run
 
 #: What a run may declare, in the order in which a difference would spread.
@@ -196,11 +196,13 @@ def _declared(run: Any, name: str) -> dict[str, Any]:
                     f"{name}[{key!r}] has {field} {value!r}, its run {found[key][field]!r}: which is right?"
                 )
     checkpoints = given.get("checkpoints")
-    if checkpoints is not None and (isinstance(checkpoints, str) or len(checkpoints) != matrix.T):
-        raise InputError(f"{name}['checkpoints'] has {len(checkpoints)} entries: give {matrix.T}, one after each task")
+    if checkpoints is not None and (not isinstance(checkpoints, list | tuple) or len(checkpoints) != matrix.T):
+        raise InputError(f"{name}['checkpoints'] is {brief(checkpoints)}: give {matrix.T}, one after each task")
     predictions = given.get("predictions")
     if predictions is not None and not isinstance(predictions, Mapping):
         raise InputError(f"{name}['predictions'] is no mapping: give a hash for each (time, task)")
+    for place in predictions or ():
+        check_place(place, matrix.T, f"{name}['predictions']")
     numbered = {} if checkpoints is None else dict(enumerate(checkpoints))
     return {**found, "matrix": matrix, "checkpoints": numbered, "predictions": dict(predictions or {})}
 

@@ -11,7 +11,8 @@ from .. import arrays
 from ..errors import InputError, brief
 from .inputs import LARGEST
 from .record import AccuracyMatrix
-from .score import Value, metric
+from .score import metric
+from .value import Value
 
 #: What is asked outside the stream, and the id of its change.
 OUTSIDE = {"general": "trace.dG", "instruction": "trace.dI", "safety": "trace.dS"}

@@ -174,7 +174,8 @@ def krippendorff_alpha(
     .. math:: \alpha = 1 - \frac{D_o}{D_e} = 1 - (N - 1)
         \frac{\sum_{cd} o_{cd}\, \delta^2_{cd}}{\sum_{cd} n_c n_d\, \delta^2_{cd}},
 
-    where :math:`o_{cd} = \sum_i m_{ic} (m_{id} - [c = d]) / (m_i - 1)` counts pairs of grades within items,
+    where :math:`o_{cd} = \sum_i o_{icd}` counts pairs of grades within items,
+    :math:`o_{icd} = m_{ic} (m_{id} - [c = d]) / (m_i - 1)`,
     :math:`n_c = \sum_d o_{cd}` and :math:`N = \sum_c n_c`. The difference :math:`\delta^2` is 1 for unlike grades
     ("nominal"), :math:`(c - d)^2` ("interval"), or the squared number of grades given between the two, ends counted
     half ("ordinal"). Items with fewer than two grades tell nothing of agreement and do not count.

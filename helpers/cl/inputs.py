@@ -15,6 +15,9 @@ from ..errors import InputError, bracketed
 LIMITS = {"percent": 100.0, "fraction": 1.0}
 #: No score is larger, on any scale: sums stay finite.
 LARGEST = 1e100
+ENDLESS = f"a score is finite (at most {LARGEST:g}), a failed run's is None"
+#: No count is larger: float64 holds every whole number up to here, and sums fit into 64 bits.
+MOST = 1e15
 
 
 def check_cells(values: Any, name: str, *, scale: str, layout: str = "time") -> np.ndarray:
@@ -48,10 +51,7 @@ def refuse_out_of_scale(array: np.ndarray, name: str, scale: str) -> None:
     low, high = np.fmin.reduce(array, axis=None), np.fmax.reduce(array, axis=None)  # quick where nothing is wrong
     if not (max(-low, high) > LARGEST or (scale in LIMITS and (low < 0.0 or high > limit))):
         return
-    endless = np.argwhere(np.abs(array) > LARGEST)
-    if endless.size:
-        where, value = bracketed(endless[0]), array[tuple(endless[0])]
-        raise InputError(f"{name}{where} is {value}: a score is finite (at most {LARGEST:g}), a failed run's is None")
+    refuse_endless(array, name)
     outside = np.argwhere((array < 0.0) | (array > limit))
     value = array[tuple(outside[0])]
     percent = scale == "fraction" and 1.0 < value <= 100.0
@@ -65,11 +65,16 @@ def gapped(values: Any, name: str, *, ndim: int) -> np.ndarray:
     if array.ndim != ndim or not array.size:
         layout = {1: "one row of scores", 2: "a row for each evaluation"}.get(ndim, f"{ndim} dimensions")
         raise InputError(f"{name} has shape {array.shape}: give {layout}, None for what is missing")
-    infinite = np.argwhere(np.isinf(array))
-    if infinite.size:
-        where, value = bracketed(infinite[0]), array[tuple(infinite[0])]
-        raise InputError(f"{name}{where} is {value}: a score is finite; a run that failed is None")
+    refuse_endless(array, name)
     return array
+
+
+def refuse_endless(array: np.ndarray, name: str, remedy: str = ENDLESS) -> None:
+    """Refuse what is infinite or so large that sums of squares overflow, naming the first place."""
+    endless = np.argwhere(np.abs(array) > LARGEST)
+    if endless.size:
+        where, value = bracketed(endless[0]), array[tuple(endless[0])]
+        raise InputError(f"{name}{where} is {value}: {remedy}")
 
 
 def _refuse_ragged(values: Any, name: str) -> None:
@@ -104,11 +109,10 @@ def check_whole(values: Any, name: str, shape: tuple[int, ...], *, least: int) -
     array = arrays.floats(values, name)
     if array.shape != shape:
         raise InputError(f"{name} has shape {array.shape}: give shape {shape}")
-    bad = np.argwhere(~(array >= least) | (array != np.round(array)) | np.isinf(array))
+    bad = np.argwhere(~(array >= least) | (array != np.round(array)) | (array > MOST))
     if bad.size:
-        raise InputError(
-            f"{name}{bracketed(bad[0])} is {array[tuple(bad[0])]:g}: give whole numbers of at least {least}"
-        )
+        where, value = bracketed(bad[0]), array[tuple(bad[0])]
+        raise InputError(f"{name}{where} is {value:g}: give whole numbers of at least {least}, at most {MOST:g}")
     return array.astype(np.int64)
 
 
@@ -170,13 +174,6 @@ def check_notes(notes: Any) -> tuple[str, ...]:
     if not isinstance(notes, list | tuple):
         raise InputError(f"notes is {notes!r}: give a list of texts")
     return tuple(check_text(note, "notes") for note in notes)
-
-
-def check_provenance(provenance: Any) -> dict[str, Any]:
-    """A mapping as a dict of its own; nothing is an empty one."""
-    if provenance is not None and not isinstance(provenance, Mapping):
-        raise InputError(f"provenance is {provenance!r}: give a mapping")
-    return dict(provenance or {})
 
 
 def check_choice(value: Any, name: str, known: Sequence[str]) -> None:

@@ -7,7 +7,8 @@ from collections.abc import Iterable, Mapping
 from typing import Any
 
 from .. import arrays
-from ..errors import InputError
+from ..errors import InputError, brief
+from .inputs import LARGEST
 from .record import AccuracyMatrix, Run
 from .score import metric as metric_of
 
@@ -59,8 +60,8 @@ def numbers(results: Any, name: str, metric: str) -> dict[Key, float]:
         value = scored(value, f"{name}[{key!r}]", metric)
         if len(key) != 2:
             raise InputError(f"{name} has key {key!r}: give (seed, order)")
-        if not arrays.is_number(value):
-            raise InputError(f"{name}[{key!r}] is {value!r}: give a finite number")
+        if not arrays.is_number(value) or abs(value) > LARGEST:
+            raise InputError(f"{name}[{key!r}] is {brief(value)}: give a finite number, of at most {LARGEST:g}")
         found[key] = float(value)
     return found
 

@@ -380,6 +380,8 @@ _ELSEWHERE = (
     ),
 )
 
+#: Of the list of ids: another formula under an id, or an id that goes, makes a new one.
+REGISTRY_VERSION = "1"
 #: Every id with its formula, source, direction and needs.
 METRICS: dict[str, Metric] = {entry.id: entry for entry in (*_MATRIX_METRICS, *_ELSEWHERE)}
 #: The ids that an accuracy matrix yields.

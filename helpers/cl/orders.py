@@ -11,8 +11,9 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
-from ..errors import InputError
-from .inputs import gapped
+from ..errors import InputError, brief
+from ..records import refuse_not_finite
+from .inputs import LARGEST, gapped, refuse_endless
 from .value import Value, outcome
 
 #: Up to so many tasks a path is found by dynamic programming, and is the best; beyond, by local search.
@@ -102,6 +103,7 @@ def order_sensitivity(scores: Any, *, permutations: Mapping[Any, Sequence[int]] 
     """
     by_order = _scores(scores)
     if permutations is not None:
+        _refuse_strangers(permutations, by_order)
         by_order = {order: rows[:, _positions(permutations, order, rows.shape[1])] for order, rows in by_order.items()}
     # NaN in any seed: a mean over the others would be one of other runs
     means = np.array([rows.mean(axis=0) for rows in by_order.values()])
@@ -134,7 +136,7 @@ def _scores(scores: Any) -> dict[Any, np.ndarray]:
             raise InputError("scores is empty: give the final scores of at least one order")
         rows = {order: _rows(values, f"scores[{order!r}]") for order, values in scores.items()}
     else:
-        array = arrays.to_numpy(arrays.as_array(scores, "scores"))
+        array = arrays.floats(scores, "scores")
         if array.ndim not in (2, 3):
             raise InputError(f"scores has shape {array.shape}: give (orders, tasks) or (orders, seeds, tasks)")
         rows = {order: _rows(values, f"scores[{order}]") for order, values in enumerate(array)}
@@ -153,13 +155,24 @@ def _rows(values: Any, name: str) -> np.ndarray:
     return np.atleast_2d(gapped(values, name, ndim=2 if deep else 1))
 
 
+def _refuse_strangers(permutations: Any, by_order: Mapping[Any, np.ndarray]) -> None:
+    if not isinstance(permutations, Mapping):
+        raise InputError(f"permutations is {brief(permutations)}: give a mapping of order to its tasks")
+    strange = [order for order in permutations if order not in by_order]
+    if strange:
+        raise InputError(f"permutations has order {brief(strange[0])}, which scores have not: leave it out")
+
+
 def _positions(permutations: Mapping[Any, Sequence[int]], order: Any, tasks: int) -> np.ndarray:
     """Where each task stands in an order."""
     if order not in permutations:
         raise InputError(f"permutations lacks order {order!r}: say which task was trained at each position")
-    permutation = list(permutations[order])
-    if sorted(permutation) != list(range(tasks)):
-        raise InputError(f"permutations[{order!r}] is {permutation}: give each of the tasks 0 to {tasks - 1} once")
+    permutation = arrays.to_numpy(arrays.as_array(permutations[order], f"permutations[{order!r}]"))
+    row = permutation.ndim == 1 and permutation.dtype.kind in "iu"
+    # a truth value in a list would pass for 0 or 1
+    if not row or sorted(permutation) != list(range(tasks)) or bool in map(type, permutations[order]):
+        given = brief(permutations[order])
+        raise InputError(f"permutations[{order!r}] is {given}: give each of the tasks 0 to {tasks - 1} once")
     return np.argsort(permutation)
 
 
@@ -302,9 +315,8 @@ def _distances(distances: Any) -> np.ndarray:
         raise InputError(f"distances has shape {array.shape}: give a square matrix of at least two tasks")
     array = array.astype(np.float64)
     np.fill_diagonal(array, 0.0)
-    bad = np.argwhere(~np.isfinite(array))
-    if bad.size:
-        raise InputError(f"distances[{bad[0, 0]}, {bad[0, 1]}] is {array[tuple(bad[0])]}: give finite numbers")
+    refuse_not_finite(array, "distances")
+    refuse_endless(array, "distances", f"give distances of at most {LARGEST:g}")
     return array
 
 

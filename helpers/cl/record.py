@@ -20,7 +20,6 @@ from .inputs import (
     check_choice,
     check_notes,
     check_place,
-    check_provenance,
     check_reasons,
     check_samples,
     check_series,
@@ -198,7 +197,7 @@ class AccuracyMatrix:
             "reasons": check_reasons(reasons, np.isnan(cells)),
             "tasks": check_tasks(tasks, count),
             "notes": check_notes(notes),
-            "provenance": check_provenance(provenance),
+            "provenance": records.check_provenance(provenance),
         }
         for key, value in checked.items():
             object.__setattr__(self, key, value)
@@ -235,6 +234,8 @@ class AccuracyMatrix:
         InputError
             Matrices of different size, scale or direction.
         """
+        if not isinstance(class_il, AccuracyMatrix):
+            raise InputError(f"class_il is of type {type(class_il).__name__}: give an AccuracyMatrix")
         for name in ("T", "scale", "direction"):
             if getattr(self, name) != getattr(class_il, name):
                 raise InputError(

@@ -6,7 +6,6 @@ import math
 from collections.abc import Iterable, Mapping
 from dataclasses import asdict, dataclass
 from datetime import date
-from numbers import Real
 from typing import Any
 
 from scipy.special import ndtri
@@ -272,7 +271,7 @@ def _limit(family: str, limits: Mapping[str, float]) -> float:
     limit = limits.get(family, limits.get(kind))
     if limit is None:
         raise InputError(f"limits has neither {family!r} nor {kind!r}: declare what the upper bound must not exceed")
-    if isinstance(limit, bool) or not isinstance(limit, Real) or not 0.0 < limit < 1.0:
+    if not arrays.is_number(limit) or not 0.0 < limit < 1.0:
         raise InputError(f"limits for {family!r} is {limit!r}: give a rate between 0 and 1, such as 0.01")
     return float(limit)
 

@@ -159,6 +159,7 @@ def table(
     wanted = _wanted(ids)
     kind = baseline or GEM_BASELINE
     stack = _Stack.of([part], kind)
+    arrays.truth(observed_only, "observed_only")
     found = _evaluate(stack, [id for id in wanted if METRICS[id].from_matrix], observed_only)
     return Table({id: _value(METRICS[id], part, stack, found.get(id), kind, observed_only) for id in wanted})
 
@@ -275,6 +276,7 @@ def metrics_of(
         stack = _Stack.of(runs, baseline or GEM_BASELINE)
     else:
         stack = _Stack.read(runs, baseline, reference, n, classes, scale, direction, scenario)
+    arrays.truth(observed_only, "observed_only")
     found = _evaluate(stack, wanted, observed_only)
     values = {}
     for id in wanted:

@@ -18,7 +18,8 @@ from .reconcile import Reconciliation
 from .record import AccuracyMatrix
 from .safety import FAMILIES as SETS
 from .safety import KINDS, SafetyVerdict
-from .score import Value, metric, steps, table
+from .score import metric, steps, table
+from .value import Value
 
 #: Above this many tasks numbers no longer fit into cells.
 WRITTEN = 12

@@ -8,8 +8,8 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
-from ..errors import InputError
-from .inputs import gapped
+from ..errors import InputError, brief
+from .inputs import LARGEST, gapped, refuse_endless
 from .value import Value, outcome
 
 HOW = ("cumulative", "window", "fading")
@@ -33,7 +33,7 @@ def prequential(
     Parameters
     ----------
     scores : array of shape (n,)
-        Score of each prediction, made when its question came: 1 or 0 for right or wrong, or any loss.
+        Score of each prediction, made when its question came: 1 or 0 (True or False) for right or wrong, or any loss.
     how : {"cumulative", "window", "fading"}
     window : int
         Labels in the window, for "window"; while fewer have come, those.
@@ -153,9 +153,12 @@ def _stream(scores: Any, how: str, window: Any, alpha: Any, delay: Any) -> tuple
         raise InputError(f"how is {how!r} with window={window} and alpha={alpha}: a window has one, fading an alpha")
     if window is not None:
         arrays.whole_number(window, "window", least=1)
-    if alpha is not None and not (isinstance(alpha, int | float) and 0.0 < alpha <= 1.0):
-        raise InputError(f"alpha is {alpha!r}: give a factor above 0 and at most 1")
-    values = arrays.real_vector(scores, "scores")
+    if alpha is not None and not (arrays.is_number(alpha) and 0.0 < alpha <= 1.0):
+        raise InputError(f"alpha is {brief(alpha)}: give a factor above 0 and at most 1")
+    given = arrays.as_array(scores, "scores")
+    hits = str(given.dtype).endswith("bool")  # of NumPy or torch
+    values = arrays.real_vector(arrays.to_numpy(given).astype(np.float64) if hits else scores, "scores")
+    refuse_endless(values, "scores", f"give scores of at most {LARGEST:g}")
     delays = arrays.to_numpy(arrays.as_array(delay, "delay"))
     if delays.shape not in ((), values.shape) or delays.dtype.kind not in "iu":
         raise InputError(
@@ -176,7 +179,7 @@ def _running(values: np.ndarray, window: int | None, alpha: float | None) -> np.
         weights = list(accumulate([1.0] * len(values), lambda total, x: alpha * total + x))
         return np.array(faded) / np.array(weights)
     sums = np.cumsum(values)
-    if window is not None:
+    if window is not None and window < len(values):
         sums[window:] -= np.cumsum(values)[:-window]
         counts = np.minimum(counts, window)
     return sums / counts

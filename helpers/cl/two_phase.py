@@ -9,7 +9,7 @@ from numbers import Real
 from typing import Any
 
 from .. import arrays
-from ..errors import InputError
+from ..errors import InputError, brief
 
 Hyper = float | dict[str, float]
 
@@ -151,6 +151,9 @@ def two_phase_search(
     >>> two_phase_search(accuracy.get, 8, best=0.9, relative=False)
     TwoPhase(2.0, accepted after 3 trainings, absolute threshold 0.7)
     """
+    if not callable(train):
+        raise InputError(f"train is {brief(train)}: give a function that trains and returns an accuracy")
+    arrays.truth(relative, "relative")
     values = _start(start)
     reference, rate = _best(best)
     arrays.whole_number(max_attempts, "max_attempts", least=1)

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
@@ -11,7 +10,7 @@ import numpy as np
 
 from .. import arrays
 from ..errors import InputError
-from ..records import DAMAGED, atomic, provenance, read_npz
+from ..records import DAMAGED, provenance, read_npz, read_text, refuse_overwriting, write_json, write_text
 from .inputs import INPUTS
 from .score import Agreement, agreement, failure_rate
 
@@ -37,6 +36,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Score, print, and write what was asked for."""
+    refuse_overwriting(vars(arguments), inputs=("logits", "shifted", "labels"))
     logits, shifted = read(arguments.logits), read(arguments.shifted)
     result = agreement(
         logits,
@@ -57,6 +57,16 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{name}: {rate.rate:.4f}, {rate.count} of {rate.n}")
     if result.k > result.n:
         print(f"note: {result.k} classes and {result.n} rows; is the array transposed?", file=sys.stderr)
+    page = None
+    if arguments.html is not None:
+        from . import show  # drawing is only needed here
+
+        drawn = [
+            show.kernel_curve(logits, shifted, result, inputs=arguments.inputs),
+            show.contributions(result),
+        ]
+        title = f"Posterior agreement: {arguments.logits.name} and {arguments.shifted.name}"
+        page = show.report(result, drawn, title=title, rates=rates)
     if arguments.json is not None:
         files = {"logits": str(arguments.logits), "shifted": str(arguments.shifted)}
         origin = {"files": files, "inputs": arguments.inputs, **provenance(seed=arguments.seed)}
@@ -65,23 +75,9 @@ def run(arguments: argparse.Namespace) -> int:
             "provenance": origin,
             "rates": {name: rate.to_dict() for name, rate in rates.items()},
         }
-        _write(arguments.json, json.dumps(content, indent=2, allow_nan=False) + "\n")
-    if arguments.html is not None:
-        from . import show  # drawing is only needed here
-
-        drawn = [
-            show.kernel_curve(logits, shifted, result, inputs=arguments.inputs),
-            show.contributions(result),
-        ]
-        _write(
-            arguments.html,
-            show.report(
-                result,
-                drawn,
-                title=f"Posterior agreement: {arguments.logits.name} and {arguments.shifted.name}",
-                rates=rates,
-            ),
-        )
+        write_json(arguments.json, content)
+    if page is not None:
+        write_text(arguments.html, page)
     return 0
 
 
@@ -111,7 +107,7 @@ def read(path: Path) -> np.ndarray:
 
 def _read_csv(path: Path) -> np.ndarray:
     rows: list[list[float]] = []
-    for number, line in enumerate(_text(path).splitlines(), start=1):
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
         cells = line.split(",")
         if not line.strip() or (number == 1 and not any(map(_is_number, cells))):
             continue  # an empty line, or the header
@@ -139,13 +135,6 @@ def _refuse_index(path: Path, rows: list[list[float]]) -> None:
         raise InputError(f"{path}: the first column counts the rows, it is no class: write the file without its index")
 
 
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")  # spreadsheets put a mark before the first number
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text ({error}): save it again as UTF-8") from error
-
-
 def _is_number(cell: str) -> bool:
     try:
         float(cell)
@@ -163,8 +152,3 @@ def _summary(result: Agreement) -> str:
         f"agreement {result.value:.6f} nat{interval}{relative}\n"
         f"beta {result.beta:.6g}{margin}, {result.status}, {proof}"
     )
-
-
-def _write(path: Path, text: str) -> None:
-    with atomic(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")

@@ -74,4 +74,6 @@ __all__ = [
     "write_coco_results",
 ]
 
-__getattr__ = attributes(__name__, {"loss": ".training:loss torch", "show": ".show jupyter"})
+__getattr__ = attributes(
+    __name__, {"explore": ".explore jupyter", "loss": ".training:loss torch", "show": ".show jupyter"}
+)

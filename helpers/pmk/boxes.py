@@ -10,9 +10,11 @@ from typing import Any, ClassVar
 import numpy as np
 
 from .. import arrays, records
-from ..errors import InputError
+from ..errors import InputError, brief, listed
 from ..records import Field, Schema
 
+#: Areas of boxes beyond this would overflow.
+LARGEST = 1e100
 #: A record has no empty arrays, so those of a record without any box are left out of its file.
 BOX_FIELDS = {
     "frame": Field("int", ("m",), "index of frame", optional=True),
@@ -96,7 +98,7 @@ class Boxes:
         if categories is None:
             names = {int(number): str(number) for number in np.unique(kind)}
         else:
-            names = {check_id(number, "categories"): str(name) for number, name in sorted(categories.items())}
+            names = _check_categories(categories)
         refuse_unknown_category(kind, place, keys, names, "category")
         known = {
             "frames": keys,
@@ -106,7 +108,7 @@ class Boxes:
             "crowd": _check_crowd(crowd, len(place)),
             "categories": names,
             "image_ids": _check_image_ids(image_ids, len(keys)),
-            "provenance": dict(provenance or {}),
+            "provenance": records.check_provenance(provenance),
         }
         _fill(self, known)
 
@@ -220,7 +222,7 @@ class Detections:
             "category": kind,
             "box": rectangle,
             "score": _check_score(score, place, keys),
-            "provenance": dict(provenance or {}),
+            "provenance": records.check_provenance(provenance),
         }
         _fill(self, known)
 
@@ -269,15 +271,15 @@ class Detections:
 def check_keys(frames: Sequence[str]) -> tuple[str, ...]:
     """Frame keys as a tuple of texts, each once, at least one."""
     if isinstance(frames, str) or not isinstance(frames, Sequence) or not len(frames):
-        raise InputError(f"frames is {frames!r}: give a list of at least one frame key")
+        raise InputError(f"frames is {brief(frames)}: give a list of at least one frame key")
     keys = tuple(frames)
     strangers = [i for i, key in enumerate(keys) if not isinstance(key, str)]
     if strangers:
-        raise InputError(f"frames[{strangers[0]}] is {keys[strangers[0]]!r}: a frame key is a text")
+        raise InputError(f"frames[{strangers[0]}] is {brief(keys[strangers[0]])}: a frame key is a text")
     seen: set[str] = set()
     for i, key in enumerate(keys):
         if key in seen:
-            raise InputError(f"frames[{i}] is {key!r} for the second time: give each frame once")
+            raise InputError(f"frames[{i}] is {brief(key)} for the second time: give each frame once")
         seen.add(key)
     return keys
 
@@ -285,8 +287,18 @@ def check_keys(frames: Sequence[str]) -> tuple[str, ...]:
 def check_id(value: Any, name: str) -> int:
     """A whole number that serves as an id."""
     if isinstance(value, bool | np.bool_) or not isinstance(value, int | np.integer):
-        raise InputError(f"{name} has {value!r}: an id is a whole number")
+        raise InputError(f"{name} has {brief(value)}: an id is a whole number")
+    if not -(2**63) <= int(value) < 2**63:
+        raise InputError(f"{name} has {brief(value)}: an id fits into 64 bits")
     return int(value)
+
+
+def _check_categories(categories: Any) -> dict[int, str]:
+    """Names by id, in the order of the ids."""
+    if not isinstance(categories, Mapping):
+        raise InputError(f"categories is {brief(categories)}: give a mapping of id to name")
+    names = {check_id(number, "categories"): str(name) for number, name in categories.items()}
+    return dict(sorted(names.items()))
 
 
 def refuse_unknown_category(
@@ -296,10 +308,9 @@ def refuse_unknown_category(
     known = sorted(known)
     bad = np.flatnonzero(~np.isin(category, np.array(known, dtype=np.int64)))
     if bad.size:
-        listed = ", ".join(map(str, known[:10])) + (", ..." if len(known) > 10 else "")
         raise InputError(
-            f"{name}[{bad[0]}] is {category[bad[0]]} (frame {keys[frame[bad[0]]]!r}), and the ground truth knows only "
-            f"{listed or 'none'}: mend the id, or list it in the categories of the ground truth"
+            f"{name}[{bad[0]}] is {category[bad[0]]} (frame {brief(keys[frame[bad[0]]])}), and the ground truth knows "
+            f"only {listed(known) or 'none'}: mend the id, or list it in the categories of the ground truth"
         )
 
 
@@ -330,6 +341,8 @@ def _check_boxes(keys: Sequence[str], frame: Any, category: Any, box: Any) -> tu
         )
     values = values.astype(np.float64)
     _refuse_rows(np.any(~np.isfinite(values), axis=1), values, place, keys, "four finite numbers are needed")
+    far = np.any(np.abs(values) > LARGEST, axis=1)
+    _refuse_rows(far, values, place, keys, f"numbers of pixels lie within {LARGEST:g} of 0")
     _refuse_rows(
         np.any(values[:, 2:] < 0, axis=1),
         values,
@@ -343,7 +356,7 @@ def _check_boxes(keys: Sequence[str], frame: Any, category: Any, box: Any) -> tu
 def _refuse_rows(bad: np.ndarray, values: np.ndarray, place: np.ndarray, keys: Sequence[str], remedy: str) -> None:
     if bad.any():
         i = int(np.flatnonzero(bad)[0])
-        raise InputError(f"box[{i}] is {values[i].tolist()} (frame {keys[place[i]]!r}): {remedy}")
+        raise InputError(f"box[{i}] is {values[i].tolist()} (frame {brief(keys[place[i]])}): {remedy}")
 
 
 def _check_crowd(crowd: Any, count: int) -> np.ndarray:
@@ -370,7 +383,8 @@ def _check_score(score: Any, place: np.ndarray, keys: Sequence[str]) -> np.ndarr
     values = values.astype(np.float64)
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
-        raise InputError(f"score[{bad[0]}] is {values[bad[0]]} (frame {keys[place[bad[0]]]!r}): give finite scores")
+        key = brief(keys[place[bad[0]]])
+        raise InputError(f"score[{bad[0]}] is {values[bad[0]]} (frame {key}): give finite scores")
     return values
 
 
@@ -392,24 +406,29 @@ def _integers(values: Any, name: str, count: int | None = None) -> np.ndarray:
     if array.ndim != 1 or array.dtype.kind not in "iu" or count not in (None, len(array)):
         wanted = "whole numbers" if count is None else f"{count} whole numbers"
         raise InputError(f"{name} has shape {array.shape} and type {array.dtype}: give {wanted} in one row")
-    return array.astype(np.int64)
+    whole = array.astype(np.int64)
+    if (whole != array).any():
+        raise InputError(f"{name} has {array.max()}: ids and indices fit into 64 bits with a sign")
+    return whole
 
 
 def _flat(boxes: Mapping[str, Sequence[Any]], parts: tuple[str, ...]) -> tuple[list[str], np.ndarray, list[Any]]:
     """One entry per frame as flat arrays: keys, index of the frame of each box, and each part end to end."""
+    if not isinstance(boxes, Mapping):
+        raise InputError(f"boxes is {brief(boxes)}: give a mapping of frame key to ({', '.join(parts)})")
     columns: list[list[Any]] = [[] for _ in parts]
     counts = []
     for key, entry in boxes.items():
         if not isinstance(entry, Sequence) or isinstance(entry, str) or len(entry) != len(parts):
-            raise InputError(f"frame {key!r} has {entry!r}: give ({', '.join(parts)})")
+            raise InputError(f"frame {brief(key)} has {brief(entry)}: give ({', '.join(parts)})")
         rows = [
-            arrays.to_numpy(arrays.as_array(part, f"{name} of {key!r}"))
+            arrays.to_numpy(arrays.as_array(part, f"{name} of {brief(key)}"))
             for name, part in zip(parts, entry, strict=True)
         ]
         lengths = [len(row) if row.ndim else -1 for row in rows]
         if len(set(lengths)) > 1 or lengths[0] < 0:
             raise InputError(
-                f"frame {key!r} has {', '.join(map(str, lengths))} {', '.join(parts)}: give one of each per box"
+                f"frame {brief(key)} has {', '.join(map(str, lengths))} {', '.join(parts)}: give one of each per box"
             )
         counts.append(lengths[0])
         for column, row in zip(columns, rows, strict=True):

@@ -9,8 +9,8 @@ from typing import Any
 
 import numpy as np
 
-from .. import records
-from ..errors import InputError
+from .. import arrays, records
+from ..errors import InputError, brief, located
 from .boxes import Boxes, Detections, check_id
 
 
@@ -43,7 +43,7 @@ def read_coco(path: str | Path) -> Boxes:
     ----------
     Lin et al. (2014), Microsoft COCO: Common Objects in Context; https://cocodataset.org/#format-data.
     """
-    content = _content(path)
+    content = records.read_json(path)
     if not isinstance(content, dict):
         raise InputError(f"{path}: is no object with images, annotations and categories: give a COCO file")
     images, categories, annotations = (_entries(path, content, key) for key in ("images", "categories", "annotations"))
@@ -56,18 +56,16 @@ def read_coco(path: str | Path) -> Boxes:
         where = f"{path}: annotations[{i}]"
         crowd.append(_is_crowd(entry, where))
         _check_links(entry, where, place, kinds)
-    try:
+    with located(path):
         return Boxes(
             [names[number] for number in ids],
             [place[entry["image_id"]] for entry in annotations],
             [entry["category_id"] for entry in annotations],
-            _boxes(path, annotations, "annotations"),
+            _boxes(annotations, "annotations"),
             crowd=crowd,
             categories=kinds,
             image_ids=ids,
         )
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
 
 
 def read_coco_results(path: str | Path, truth: Boxes) -> Detections:
@@ -98,27 +96,25 @@ def read_coco_results(path: str | Path, truth: Boxes) -> Detections:
     ----------
     Lin et al. (2014), Microsoft COCO: Common Objects in Context; https://cocodataset.org/#format-results.
     """
-    entries = _content(path)
+    entries = records.read_json(path)
     if not isinstance(entries, list):
         raise InputError(f"{path}: is no list: give COCO results, one entry per box")
     place = {int(number): i for i, number in enumerate(truth.image_ids)}
     for i, entry in enumerate(entries):
         where = f"{path}: [{i}]"
         _check_links(entry, where, place, truth.categories)
-        if not _is_number(entry.get("score")):
+        if not arrays.is_number(entry.get("score")):
             raise InputError(
-                f"{where} has score {entry.get('score')!r}: average precision ranks by score, give a number"
+                f"{where} has score {brief(entry.get('score'))}: average precision ranks by score, give a number"
             )
-    try:
+    with located(path):
         return Detections(
             truth.frames,
             [place[entry["image_id"]] for entry in entries],
             [entry["category_id"] for entry in entries],
-            _boxes(path, entries, ""),
+            _boxes(entries, ""),
             [entry["score"] for entry in entries],
         )
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
 
 
 def write_coco(path: str | Path, truth: Boxes) -> Path:
@@ -202,7 +198,7 @@ def write_coco_results(path: str | Path, predictions: Detections, truth: Boxes) 
     strangers = [key for key in predictions.frames if key not in ids]
     if strangers:
         raise InputError(
-            f"predictions has {len(strangers)} frames that truth lacks, first {strangers[0]!r}: leave them out"
+            f"predictions has {len(strangers)} frames that truth lacks, first {brief(strangers[0])}: leave them out"
         )
     rows = zip(predictions.frame, predictions.category, predictions.box.tolist(), predictions.score, strict=True)
     return _write(
@@ -219,18 +215,9 @@ def write_coco_results(path: str | Path, predictions: Detections, truth: Boxes) 
     )
 
 
-def _content(path: str | Path) -> Any:
-    try:
-        return json.loads(Path(path).read_text(encoding="utf-8"))
-    except (UnicodeDecodeError, json.JSONDecodeError) as error:
-        raise InputError(f"{path}: is no JSON ({error}): copy or export it again") from error
-
-
 def _write(path: str | Path, content: Any) -> Path:
-    path = Path(path)
-    with records.atomic(path) as temporary:
-        temporary.write_text(json.dumps(content, allow_nan=False) + "\n", encoding="utf-8")
-    return path
+    # without the indents of records.write_json, which would make files of many boxes several times as long
+    return records.write_text(path, json.dumps(content, allow_nan=False) + "\n")
 
 
 def _entries(path: str | Path, content: Mapping[str, Any], key: str) -> list[dict[str, Any]]:
@@ -239,7 +226,7 @@ def _entries(path: str | Path, content: Mapping[str, Any], key: str) -> list[dic
         raise InputError(f"{path}: has no list of {key}: a COCO file has images, annotations and categories")
     for i, entry in enumerate(entries):
         if not isinstance(entry, dict):
-            raise InputError(f"{path}: {key}[{i}] is {entry!r}: each entry is an object")
+            raise InputError(f"{path}: {key}[{i}] is {brief(entry)}: each entry is an object")
     return entries
 
 
@@ -250,7 +237,7 @@ def _by_id(path: str | Path, entries: list[dict[str, Any]], key: str, field: str
         if number in found:
             raise InputError(f"{path}: {key}[{i}].id is {number} for the second time: give each its own")
         if not isinstance(entry.get(field), str):
-            raise InputError(f"{path}: {key}[{i}].{field} is {entry.get(field)!r}: give a text")
+            raise InputError(f"{path}: {key}[{i}].{field} is {brief(entry.get(field))}: give a text")
         found[number] = entry[field]
     return found
 
@@ -258,7 +245,7 @@ def _by_id(path: str | Path, entries: list[dict[str, Any]], key: str, field: str
 def _check_links(entry: Any, where: str, images: Mapping[int, Any], categories: Mapping[int, Any]) -> None:
     """Refuse an entry of an image or a category that nobody knows."""
     if not isinstance(entry, dict):
-        raise InputError(f"{where} is {entry!r}: each entry is an object")
+        raise InputError(f"{where} is {brief(entry)}: each entry is an object")
     for field, known in (("image_id", images), ("category_id", categories)):
         if check_id(entry.get(field), f"{where}.{field}") not in known:
             raise InputError(
@@ -269,19 +256,15 @@ def _check_links(entry: Any, where: str, images: Mapping[int, Any], categories: 
 def _is_crowd(entry: Mapping[str, Any], where: str) -> bool:
     crowd = entry.get("iscrowd", 0)
     if crowd not in (0, 1):
-        raise InputError(f"{where}.iscrowd is {crowd!r}: give 0 or 1")
+        raise InputError(f"{where}.iscrowd is {brief(crowd)}: give 0 or 1")
     if entry.get("ignore") and not crowd:
         raise InputError(f"{where} is to be ignored: COCO ignores crowds only; set iscrowd to 1, or leave it out")
     return bool(crowd)
 
 
-def _boxes(path: str | Path, entries: list[dict[str, Any]], key: str) -> np.ndarray:
+def _boxes(entries: list[dict[str, Any]], key: str) -> np.ndarray:
     for i, entry in enumerate(entries):
         box = entry.get("bbox")
-        if not isinstance(box, list) or len(box) != 4 or not all(map(_is_number, box)):
-            raise InputError(f"{path}: {key}[{i}].bbox is {box!r}: give x, y, width, height")
+        if not isinstance(box, list) or len(box) != 4 or not all(map(arrays.is_number, box)):
+            raise InputError(f"{key}[{i}].bbox is {brief(box)}: give x, y, width, height, four finite numbers")
     return np.array([entry["bbox"] for entry in entries], dtype=np.float64).reshape(-1, 4)
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, int | float) and not isinstance(value, bool)

@@ -3,18 +3,20 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError
-from ..records import atomic, provenance
+from ..errors import InputError, located
+from ..records import provenance, refuse_overwriting, write_json, write_text
 from . import show  # loads matplotlib only where something is drawn
 from .folding import HOW, fold
 from .readers import FORMATS, read, read_class_map, read_predictions, read_sets
 from .record import MISSING, FrameSets, Predictions
 from .score import score
+
+#: Arguments that name what is read.
+FILES = ("predictions", "frames", "labels", "groups", "class_map")
 
 SUMMARY = "accuracy on video frames, and on the worst of the similar frames around each"
 
@@ -56,6 +58,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Score, print, and write what was asked for."""
+    refuse_overwriting(vars(arguments), inputs=FILES)
     predictions, groups = read_predictions(arguments.predictions), None
     if arguments.class_map is not None:
         predictions, groups = _folded(predictions, arguments)
@@ -74,11 +77,14 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{name}: {text}")
     for warning in dict.fromkeys(text for one in scores for text in one.warnings):
         print(f"warning: {warning}", file=sys.stderr)
+    page = None
+    if arguments.html is not None:
+        page = show.report(scores, title=f"PM-k: {arguments.predictions.name}")
     if arguments.json is not None:
         content = {"scores": [one.to_dict() for one in scores], "provenance": _provenance(frames, arguments)}
-        _write(arguments.json, json.dumps(content, indent=2, allow_nan=False) + "\n")
-    if arguments.html is not None:
-        _write(arguments.html, show.report(scores, title=f"PM-k: {arguments.predictions.name}"))
+        write_json(arguments.json, content)
+    if page is not None:
+        write_text(arguments.html, page)
     return 0
 
 
@@ -87,7 +93,8 @@ def _folded(predictions: Predictions, arguments: argparse.Namespace) -> tuple[Pr
     if predictions.scores is None:
         raise InputError(f"{arguments.predictions}: holds classes, but --class-map folds scores: give lists of scores")
     groups = read_class_map(arguments.class_map, classes=arguments.classes)
-    return Predictions(predictions.frames, fold(predictions.scores, groups, how=arguments.fold)), groups
+    with located(f"{arguments.class_map} with {arguments.predictions}"):
+        return Predictions(predictions.frames, fold(predictions.scores, groups, how=arguments.fold)), groups
 
 
 def _frames(arguments: argparse.Namespace, groups: list[list[int]] | None) -> FrameSets:
@@ -115,12 +122,6 @@ def _frames(arguments: argparse.Namespace, groups: list[list[int]] | None) -> Fr
 
 def _provenance(frames: FrameSets, arguments: argparse.Namespace) -> dict[str, Any]:
     """This computation, and where the sets come from if their record says."""
-    names = ("predictions", "frames", "labels", "groups", "class_map")
-    files = {name: str(getattr(arguments, name)) for name in names if getattr(arguments, name) is not None}
+    files = {name: str(getattr(arguments, name)) for name in FILES if getattr(arguments, name) is not None}
     fold_used = arguments.fold if arguments.class_map is not None else None
     return {"files": files, "fold": fold_used, "sets": frames.provenance, **provenance(seed=arguments.seed)}
-
-
-def _write(path: Path, text: str) -> None:
-    with atomic(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")

@@ -9,14 +9,14 @@ from typing import Any
 import numpy as np
 from scipy.special import ndtri
 
-from .. import uncertainty
-from ..errors import InputError
+from .. import arrays, uncertainty
+from ..errors import InputError, listed
 from ..results import Metric
 from ..uncertainty import Interval
 from .boxes import Boxes, Detections
 from .matching import Matches, check_thresholds, match
 from .precision import MeanAP, Pool, ap_by_frame, mean_over_categories
-from .record import FrameSets, listed
+from .record import FrameSets
 from .resampling import FEW_GROUPS, REPLICATES
 
 #: Average precisions that agree to this many decimals are the same number, summed in another order.
@@ -38,7 +38,7 @@ class DetectionScore:
     perturbed : MeanAP
         Pooled over the worst frame of each set. It can exceed `original`: frames are chosen one by one, and pooled
         boxes compete across frames.
-    drop : Metric
+    drop : results.Metric
         original less perturbed, with its interval.
     worst : mapping of str to str or None
         The chosen frame of each anchor; None where no frame of the set has ground truth.
@@ -248,6 +248,7 @@ def _score(
     if not isinstance(frames, FrameSets):
         raise InputError(f"frames is a {type(frames).__name__}: give FrameSets")
     uncertainty.check_confidence(confidence)
+    arrays.whole_number(seed, "seed", least=0)
     pairs = frames.within(k)
     used = np.union1d(frames.anchor, frames.member[pairs])
     matches = match(

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import csv
 import math
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
@@ -15,6 +14,7 @@ from scipy.special import ndtri
 from .. import arrays
 from ..errors import InputError
 from ..uncertainty import Interval, Rate, check_confidence
+from .tables import rows_of
 
 #: Anchors of the published sets: accuracies of the testbed are whole counts of these.
 ANCHORS = {"imagenet-vid-robust": 1109, "ytbb-robust": 2030}
@@ -95,7 +95,7 @@ def fit_line(original: Any, perturbed: Any) -> Line:
         raise InputError(f"original has {len(x)} models: a line that can be missed needs at least 3")
     from_mean = x - x.mean()
     spread = float(np.sum(from_mean**2))
-    if np.ptp(x) == 0.0:
+    if np.ptp(x) == 0.0 or spread == 0.0:  # squares of tiny differences vanish
         raise InputError(f"original is {x[0]} for all models: a line needs models of unlike accuracy")
     slope = float(np.sum(from_mean * (y - y.mean()))) / spread
     intercept = float(y.mean() - slope * x.mean())
@@ -189,6 +189,8 @@ def effective_robustness(
             f"perturbed is {perturbed}, original {original}, n {n}: "
             "with the anchor in its set, perturbed <= original <= n"
         )
+    if not isinstance(line, Line):
+        raise InputError(f"line is a {type(line).__name__}: give a Line, such as fit_line returns")
     value = perturbed / n - line(original / n)
     contributions = np.array([1.0 - line.slope, -line.slope, 0.0])
     shares = np.array([perturbed, original - perturbed, n - original]) / n
@@ -321,24 +323,17 @@ def read_testbed(path: str | Path, name: str = "imagenet-vid-robust", *, n: int 
     columns = [f"{name}_pm0", f"{name}_pm10"]
     models: dict[str, tuple[int, int]] = {}
     without: list[str] = []
-    with Path(path).open(encoding="utf-8-sig", newline="") as stream:
-        table = csv.DictReader(stream)
-        missing = [column for column in ("model", *columns) if column not in (table.fieldnames or ())]
-        if missing:
-            raise InputError(
-                f"{path}: has no column {missing[0]!r}: is this the testbed's table, and the set's name right?"
-            )
-        for row in table:
-            model, where = row["model"], f"{path}, line {table.line_num}"
-            if not model or model in models or model in without:
-                raise InputError(f"{where}: model {model!r} is empty or stands there twice: give each row its own name")
-            if not all(row[column] for column in columns):
-                without.append(model)
-                continue
-            original, perturbed = (_count(row[column], anchors, f"{where}, {column}") for column in columns)
-            if perturbed > original:
-                raise InputError(f"{where}: {columns[1]} is above {columns[0]}, a set holds its anchor: swapped?")
-            models[model] = (original, perturbed)
+    for line, row in rows_of(path, needed=("model", *columns)):
+        model, where = row["model"], f"{path}, line {line}"
+        if not model or model in models or model in without:
+            raise InputError(f"{where}: model {model!r} is empty or stands there twice: give each row its own name")
+        if not all(row[column] for column in columns):
+            without.append(model)
+            continue
+        original, perturbed = (_count(row[column], anchors, f"{where}, {column}") for column in columns)
+        if perturbed > original:
+            raise InputError(f"{where}: {columns[1]} is above {columns[0]}, a set holds its anchor: swapped?")
+        models[model] = (original, perturbed)
     if not models:
         raise InputError(f"{path}: no row has both {columns[0]} and {columns[1]}")
     counts = np.array(list(models.values()), dtype=np.int64)

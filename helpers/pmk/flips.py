@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
-from ..errors import InputError
+from ..errors import InputError, brief
 from .resampling import Average, by_group, mean, plain, ratio, scalar
 from .timeline import Timeline
 
@@ -132,22 +132,29 @@ def mean_flip_rate(flips: Mapping[str, Any], reference: Mapping[str, float]) -> 
     Raises
     ------
     InputError
-        No perturbations, unlike names, a number outside [0, 1].
+        No mappings, no perturbations, unlike names or numbers of models, a number outside [0, 1].
 
     Examples
     --------
     >>> mean_flip_rate({"tilt": 0.25, "noise": 0.75}, {"tilt": 0.5, "noise": 0.5}).value
     1.0
     """
-    unlike = sorted(set(flips) ^ set(reference))
+    for name, given in (("flips", flips), ("reference", reference)):
+        if not isinstance(given, Mapping):
+            raise InputError(f"{name} is a {type(given).__name__}: give a mapping of perturbation to flip probability")
+    unlike = sorted(set(flips) ^ set(reference), key=str)
     if unlike or not flips:
         raise InputError(f"flips and reference differ in {unlike}: give the same perturbations of both, at least one")
     rates: dict[str, Any] = {}
+    shape: tuple[int, ...] | None = None
     for name in flips:
-        bottom = _probability(reference[name], f"reference[{name!r}]")
+        bottom = _probability(reference[name], f"reference[{brief(name)}]")
         if bottom.ndim:
-            raise InputError(f"reference[{name!r}] has shape {bottom.shape}: the reference is one model")
-        top = _probability(flips[name], f"flips[{name!r}]")
+            raise InputError(f"reference[{brief(name)}] has shape {bottom.shape}: the reference is one model")
+        top = _probability(flips[name], f"flips[{brief(name)}]")
+        shape = top.shape if shape is None else shape
+        if top.shape != shape:
+            raise InputError(f"flips[{brief(name)}] has shape {top.shape}, the first {shape}: give the same models")
         rates[name] = scalar(top / bottom) if bottom > 0 else None
     undefined = [name for name, rate in rates.items() if rate is None]
     if undefined:
@@ -156,7 +163,7 @@ def mean_flip_rate(flips: Mapping[str, Any], reference: Mapping[str, float]) -> 
 
 
 def _probability(value: Any, name: str) -> np.ndarray:
-    number = np.asarray(value.value if isinstance(value, Average) else value)
+    number = arrays.to_numpy(arrays.as_array(value.value if isinstance(value, Average) else value, name))
     if number.dtype.kind not in "fiu" or not np.all((number >= 0) & (number <= 1)):
         raise InputError(f"{name} is {number}: a flip probability lies in 0..1")
     return number.astype(np.float64)

@@ -9,8 +9,8 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
-from ..errors import InputError
-from .record import is_class
+from ..errors import InputError, brief
+from .inputs import MOST_CLASSES, is_class
 
 #: How the scores of a group become one.
 HOW: dict[str, Callable[..., np.ndarray]] = {"max": np.max, "sum": np.sum, "mean": np.mean, "median": np.median}
@@ -43,7 +43,7 @@ def fold(scores: Any, groups: Sequence[Sequence[int]], *, how: str = "max") -> n
     ------
     InputError
         Scores that are NaN or plus infinity, or no matrix; no group with a member; a fine class that is not there or is
-        in two places; an unknown `how`.
+        in two places; scores that add up to infinity; an unknown `how`.
 
     References
     ----------
@@ -56,17 +56,23 @@ def fold(scores: Any, groups: Sequence[Sequence[int]], *, how: str = "max") -> n
     >>> fold([[-3.0, -2.0, -2.5]], [[0], [1, 2], []]).argmax(axis=1)  # zero would win in the empty group
     array([1])
     """
-    if how not in HOW:
+    if not isinstance(how, str) or how not in HOW:
         raise InputError(f"how is {how!r}: choose one of {', '.join(HOW)}")
     matrix = arrays.to_numpy(arrays.check_matrix(scores, "scores", layout="a matrix of shape (n, fine classes)"))
     bad = np.argwhere(np.isnan(matrix) | (matrix == np.inf))
     if bad.size:
         row, column = bad[0]
         raise InputError(f"scores[{row}, {column}] is {matrix[row, column]}: mend or leave out this row")
-    folded = np.full((len(matrix), len(groups)), -np.inf)
-    for coarse, group in enumerate(_check_groups(groups, matrix.shape[1])):
-        if group:
-            folded[:, coarse] = HOW[how](matrix[:, group], axis=1)
+    checked = _check_groups(groups, matrix.shape[1])
+    folded = np.full((len(matrix), len(checked)), -np.inf)
+    with np.errstate(over="ignore"):
+        for coarse, group in enumerate(checked):
+            if group:  # half precision adds up to infinity beyond 65,504
+                folded[:, coarse] = HOW[how](matrix[:, group].astype(np.float64), axis=1)
+    beyond = np.argwhere(folded == np.inf)
+    if beyond.size:
+        row, coarse = beyond[0]
+        raise InputError(f"scores[{row}] come to infinity over groups[{coarse}]: scale them down")
     return folded
 
 
@@ -84,8 +90,8 @@ def groups_of(class_map: Mapping[Any, Any], *, classes: int | None = None) -> li
     Raises
     ------
     InputError
-        An empty map, keys or values that are no class numbers, both directions mixed, or a coarse class beyond
-        `classes`.
+        An empty map, keys or values that are no class numbers, two keys of one class ("7" and "07"), a fine class
+        that has two coarse ones, both directions mixed, or a coarse class beyond `classes`.
 
     Examples
     --------
@@ -99,6 +105,10 @@ def groups_of(class_map: Mapping[Any, Any], *, classes: int | None = None) -> li
     listed = {isinstance(value, list | tuple) for value in class_map.values()}
     if len(listed) > 1:
         raise InputError("class_map mixes class numbers and lists: give fine to coarse, or coarse to lists of fine")
+    keys = [_class(key) for key in class_map]
+    if len(set(keys)) < len(keys):
+        twice = next(key for key in keys if keys.count(key) > 1)
+        raise InputError(f"class_map has the class {twice} under two keys: keep one")
     pairs = [
         (_class(coarse), _class(fine))
         for key, value in class_map.items()
@@ -106,12 +116,16 @@ def groups_of(class_map: Mapping[Any, Any], *, classes: int | None = None) -> li
     ]
     named = max((coarse for coarse, _ in pairs), default=-1) + 1
     if listed == {True}:
-        named = max(_class(key) for key in class_map) + 1
+        named = max(keys) + 1
     count = named if classes is None else arrays.whole_number(classes, "classes", least=1)
     if named > count:
         raise InputError(f"class_map has the coarse class {named - 1}, but there are {count}: 0..{count - 1}")
     groups: list[list[int]] = [[] for _ in range(count)]
+    home: dict[int, int] = {}
     for coarse, fine in pairs:
+        if fine in home:
+            raise InputError(f"class_map has the fine class {fine} in {home[fine]} and in {coarse}: give it one place")
+        home[fine] = coarse
         groups[coarse].append(fine)
     return groups
 
@@ -121,7 +135,7 @@ def _class(value: Any) -> int:
     if isinstance(value, str) and value.isdecimal() and len(value) < 10:
         value = int(value)
     if not is_class(value):
-        raise InputError(f"class_map has {value!r}: a class is a whole number of at least 0")
+        raise InputError(f"class_map has {brief(value)}: a class is a whole number from 0 to {MOST_CLASSES - 1}")
     return int(value)
 
 
@@ -135,7 +149,8 @@ def _check_groups(groups: Any, fine: int) -> list[list[int]]:
     for coarse, group in enumerate(found):
         for member in group:
             if isinstance(member, bool) or not isinstance(member, Integral) or not 0 <= int(member) < fine:
-                raise InputError(f"groups[{coarse}] has {member!r}: of {fine} scores a class lies in 0..{fine - 1}")
+                strange = brief(member)
+                raise InputError(f"groups[{coarse}] has {strange}: of {fine} scores a class lies in 0..{fine - 1}")
             if int(member) in seen:
                 raise InputError(f"groups[{coarse}] has {member}, which is in groups[{seen[int(member)]}] already")
             seen[int(member)] = coarse

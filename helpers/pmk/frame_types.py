@@ -8,8 +8,10 @@ from typing import Any
 
 import numpy as np
 
+from .. import arrays
 from ..errors import InputError
-from .record import TYPES, FrameSets, aligned
+from .inputs import TYPES
+from .record import FrameSets, aligned, check_sets
 from .score import Score, score
 
 
@@ -103,6 +105,8 @@ def frame_type_ablation(
     P 1 1 1
     B 1 1 1
     """
+    check_sets(frames)
+    arrays.whole_number(k, "k", least=1)
     classes = aligned(predictions, frames, missing=missing)
     if classes.ndim != 1:
         raise InputError(f"predictions has shape {classes.shape}: ablate one model at a time, or use without_types")
@@ -135,6 +139,7 @@ def without_types(frames: FrameSets) -> Iterator[tuple[str, FrameSets | None, np
     InputError
         No frame types.
     """
+    check_sets(frames)
     if frames.type is None:
         raise InputError("frames has no frame types: give frame_types, which a video decoder tells")
     place = {frame: i for i, frame in enumerate(frames.frames)}

@@ -7,7 +7,7 @@ from typing import Any
 
 import numpy as np
 
-from .record import FrameSets, aligned
+from .record import FrameSets, aligned, check_sets
 from .resampling import by_group
 
 
@@ -34,6 +34,7 @@ class Judged:
     @classmethod
     def of(cls, predictions: Any, frames: FrameSets, *, k: int, missing: str) -> Judged:
         """Judge predictions as `score` does; a skipped anchor takes its whole set with it."""
+        check_sets(frames)
         classes = aligned(predictions, frames, missing=missing)
         right, right_pair = frames.correct(classes)
         there = classes >= 0 if missing == "skip" else np.ones(classes.shape, dtype=bool)

@@ -9,9 +9,8 @@ from numbers import Real
 import numpy as np
 
 from .. import arrays
-from ..errors import InputError
+from ..errors import InputError, listed
 from .boxes import Boxes, Detections, refuse_unknown_category
-from .record import listed
 
 #: A pair of boxes holds some 100 bytes while their overlap is measured.
 PAIRS_AT_ONCE = 500_000
@@ -85,7 +84,7 @@ def check_thresholds(iou: float | Sequence[float]) -> list[float]:
     if not values:
         raise InputError("iou is empty: give at least one threshold")
     for value in values:
-        if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 < float(value) <= 1.0:
+        if not arrays.is_number(value) or not 0.0 < float(value) <= 1.0:
             raise InputError(f"iou has {value!r}: an overlap threshold lies above 0 and at most at 1")
     return [float(value) for value in values]
 

@@ -10,7 +10,7 @@ import numpy as np
 from ..errors import InputError
 from ..uncertainty import Rate
 from .judged import Judged
-from .record import FrameSets
+from .record import FrameSets, check_sets
 from .resampling import by_group, plain, ratio
 
 
@@ -130,6 +130,7 @@ def offset_errors(
     >>> found.n_after_right, found.n
     (array([1, 1]), array([1, 2]))
     """
+    check_sets(frames)
     if frames.offset is None:
         raise InputError("frames has no offsets: give them, or number the frames in their keys")
     judged = Judged.of(predictions, frames, k=k, missing=missing)

@@ -2,17 +2,17 @@
 
 from __future__ import annotations
 
-import csv
-import json
-from collections.abc import Callable, Iterator, Mapping
+import re
+from collections.abc import Mapping
 from pathlib import Path
-from typing import Any, TypeVar
+from typing import Any
 
-from ..errors import InputError
+from ..errors import InputError, brief, located
+from ..records import read_json
 from .folding import groups_of
-from .record import FrameSets, Predictions, listed
+from .record import FrameSets, Predictions
+from .tables import rows_of
 
-T = TypeVar("T")
 #: Classes of ImageNet-Vid-Robust.
 IVR_CLASSES = 30
 #: Youtube-BB-Robust's table of first labels swaps these two against its class index (none and car).
@@ -100,12 +100,9 @@ def read(
         raise InputError(f"{path}: classes is {classes}, but the {chosen} format knows its number of classes")
     if chosen == "record":
         return FrameSets.load(path)
-    readers = {
-        "imagenet-vid-robust": lambda: _read_ivr(path),
-        "ytbb-robust": lambda: _read_ytbb(path, reviewed=reviewed),
-        "csv": lambda: _read_csv(path, classes=classes),
-    }
-    return _named(path, readers[str(chosen)])
+    if chosen == "csv":
+        return _read_csv(path, classes=classes)
+    return _read_ivr(path) if chosen == "imagenet-vid-robust" else _read_ytbb(path, reviewed=reviewed)
 
 
 def read_sets(
@@ -131,7 +128,8 @@ def read_sets(
     """
     content, judged = read_object(sets), read_object(labels)
     clips = None if groups is None else read_object(groups)
-    return _named(sets, lambda: FrameSets(content, judged, groups=clips, classes=classes))
+    with located(f"{sets} with {labels}" if groups is None else f"{sets} with {labels} and {groups}"):
+        return FrameSets(content, judged, groups=clips, classes=classes)
 
 
 def read_predictions(path: str | Path) -> Predictions:
@@ -148,7 +146,8 @@ def read_predictions(path: str | Path) -> Predictions:
     if path.suffix == ".npz":
         return Predictions.load(path)
     content = read_object(path)
-    return _named(path, lambda: Predictions.of(content))
+    with located(path):
+        return Predictions.of(content)
 
 
 def read_class_map(path: str | Path, *, classes: int | None = None) -> list[list[int]]:
@@ -162,47 +161,24 @@ def read_class_map(path: str | Path, *, classes: int | None = None) -> list[list
         The file cannot be read.
     """
     content = read_object(path)
-    return _named(path, lambda: groups_of(content, classes=classes))
+    with located(path):
+        return groups_of(content, classes=classes)
 
 
 def read_object(path: str | Path) -> dict[str, Any]:
-    """A JSON object; a key that is there twice is refused, where plain JSON readers keep the last.
+    """A JSON object.
 
     Raises
     ------
     InputError
-        No JSON, not UTF-8, no object, or a repeated key.
+        No object, or what `records.read_json` refuses, such as a repeated key.
     OSError
         The file cannot be read.
     """
-    try:
-        content = json.loads(Path(path).read_text(encoding="utf-8-sig"), object_pairs_hook=_object)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
-    except (ValueError, RecursionError) as error:
-        raise InputError(f"{path}: no JSON ({error})") from error
+    content = read_json(path)
     if not isinstance(content, dict):
         raise InputError(f"{path}: no JSON object: give frame keys and their values")
     return content
-
-
-def _object(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content = dict(pairs)
-    if len(content) < len(pairs):
-        seen: set[str] = set()
-        twice = next(key for key, _ in pairs if key in seen or seen.add(key))  # type: ignore[func-returns-value]
-        raise InputError(f"the key {twice!r} is there twice: keep one")
-    return content
-
-
-def _named(path: str | Path, make: Callable[[], T]) -> T:
-    """What `make` returns; its refusal says which file."""
-    try:
-        return make()
-    except InputError as error:
-        if str(error).startswith(str(path)):
-            raise
-        raise InputError(f"{path}: {error}") from error
 
 
 # --- ImageNet-Vid-Robust
@@ -211,7 +187,8 @@ def _named(path: str | Path, make: Callable[[], T]) -> T:
 def _read_ivr(folder: Path) -> FrameSets:
     inner = folder / "metadata" if (folder / "metadata").is_dir() else folder
     sets, labels = read_object(_file(inner, "pmsets.json")), read_object(_file(inner, "labels.json"))
-    return FrameSets(sets, labels, classes=IVR_CLASSES, provenance={"format": "imagenet-vid-robust"})
+    with located(folder):
+        return FrameSets(sets, labels, classes=IVR_CLASSES, provenance={"format": "imagenet-vid-robust"})
 
 
 def _file(folder: Path, pattern: str) -> Path:
@@ -227,10 +204,23 @@ def _file(folder: Path, pattern: str) -> Path:
 
 def _read_ytbb(folder: Path, *, reviewed: bool) -> FrameSets:
     index = read_object(_file(folder, "ytbb_class_index.json"))
-    number = _class_numbers(index)
     first = _first_labels(_file(folder, "*anchors_full.csv"))
-    anchors = _annotations(folder, "anchor_labels*.json")
-    pairs = {_pair_of(key): names for key, names in _annotations(folder, "pmk_labels*.json").items()}
+    anchors, similar = _annotations(folder, "anchor_labels*.json"), _annotations(folder, "pmk_labels*.json")
+    with located(folder):
+        return _ytbb_sets(index, first, anchors, similar, reviewed=reviewed)
+
+
+def _ytbb_sets(
+    index: Mapping[str, Any],
+    first: Mapping[str, set[int]],
+    anchors: Mapping[str, frozenset[str]],
+    similar: Mapping[str, frozenset[str]],
+    *,
+    reviewed: bool,
+) -> FrameSets:
+    """The sets that annotations of anchors, and of pairs of anchor and similar frame, amount to."""
+    number = _class_numbers(index)
+    pairs = {_pair_of(key): names for key, names in similar.items()}
     if reviewed:
         spoilt = {anchor for (anchor, _), names in pairs.items() if "bad-anchor" in names}
         anchors = {
@@ -257,7 +247,8 @@ def _class_numbers(index: Mapping[str, Any]) -> dict[str, int]:
     """The number of each class by its name."""
     for key, name in index.items():
         if not key.isdecimal() or not isinstance(name, str):
-            raise InputError(f"ytbb_class_index.json has {key!r}: {name!r}, class numbers and their names are needed")
+            pair = f"{brief(key)}: {brief(name)}"
+            raise InputError(f"ytbb_class_index.json has {pair}, class numbers and their names are needed")
     return {name: int(key) for key, name in index.items()}
 
 
@@ -277,7 +268,8 @@ def _annotations(folder: Path, pattern: str) -> dict[str, frozenset[str]]:
             known = names
             for key, places in rows:
                 if not all(0 <= place < len(names) for place in places):
-                    raise InputError(f"{path}: annotation of {key!r} is {places}: places in a list of {len(names)}")
+                    where = f"{path}: annotation of {brief(key)}"
+                    raise InputError(f"{where} is {places}: places in a list of {len(names)}")
                 short = ",".join(_short(part) for part in key.split(","))
                 found[short] = frozenset(names[place] for place in places)
         except (KeyError, TypeError, AttributeError) as error:
@@ -293,18 +285,15 @@ def _short(key: str) -> str:
 def _pair_of(key: str) -> tuple[str, str]:
     anchor, comma, frame = key.partition(",")
     if not comma or "," in frame:
-        raise InputError(f"annotation {key!r} names no pair: <anchor>,<frame> is needed")
+        raise InputError(f"annotation {brief(key)} names no pair: <anchor>,<frame> is needed")
     return anchor, frame
 
 
 def _first_labels(path: Path) -> dict[str, set[int]]:
     """The label that each clip came with, by clip name; 22 and 23 stand for each other in the table."""
     found: dict[str, set[int]] = {}
-    for number, row in _rows(path, needed=("ytid", "time_ms", "label")):
-        try:
-            label = int(row["label"])
-        except ValueError as error:
-            raise InputError(f"{path}, line {number}: label {row['label']!r} is no class number") from error
+    for number, row in rows_of(path, needed=("ytid", "time_ms", "label")):
+        label = _whole(row["label"], f"{path}, line {number}: label")
         found[f"{row['ytid']}_{row['time_ms']}"] = {SWAPPED.get(label, label)}
     return found
 
@@ -312,7 +301,8 @@ def _first_labels(path: Path) -> dict[str, set[int]]:
 def _clip(anchor: str, first: Mapping[str, Any]) -> str:
     clip = anchor.split("/")[0]
     if clip not in first:
-        raise InputError(f"anchor {anchor!r} has no first label: clip {clip!r} is not in the table of anchors")
+        lacking = f"clip {brief(clip)} is not in the table of anchors"
+        raise InputError(f"anchor {brief(anchor)} has no first label: {lacking}")
     return clip
 
 
@@ -322,7 +312,7 @@ def _added(anchor: str, names: frozenset[str], number: Mapping[str, int]) -> set
     strange = sorted(classes - set(number))
     if strange:
         raise InputError(
-            f"annotation of {anchor!r} names the class {strange[0]!r}, which the class index does not have"
+            f"annotation of {brief(anchor)} names the class {brief(strange[0])}, which the class index does not have"
         )
     return {number[name] for name in classes}
 
@@ -336,9 +326,15 @@ def _read_csv(path: Path, *, classes: int | None) -> FrameSets:
     columns: dict[str, dict[Any, Any]] = {name: {} for name in COLUMNS[3:]}
     offsets: dict[str, list[int]] = {}
     given: set[str] = set()
-    for number, row in _rows(path, needed=COLUMNS[:3], optional=COLUMNS[3:]):
+    own_line: dict[Any, int] = {}
+    for number, row in rows_of(path, needed=COLUMNS[:3], optional=COLUMNS[3:]):
         given = set(row) - set(COLUMNS[:3])
         where, anchor, frame = f"{path}, line {number}", row["anchor"], row["frame"]
+        if not anchor or not frame:
+            raise InputError(f"{where}: its anchor or frame is empty: name both")
+        if own_line.setdefault((anchor, frame), number) != number:
+            pair = f"{brief(frame)} of {brief(anchor)}"
+            raise InputError(f"{where}: {pair} has line {own_line[anchor, frame]} already: keep one")
         members = sets.setdefault(anchor, [])
         if anchor != frame:
             members.append(frame)
@@ -346,64 +342,36 @@ def _read_csv(path: Path, *, classes: int | None) -> FrameSets:
                 offsets.setdefault(anchor, []).append(_whole(row["offset"], f"{where}: offset"))
             columns["decision"][anchor, frame] = row.get("decision")
         elif row.get("offset") not in (None, "", "0"):
-            raise InputError(f"{where}: the anchor {anchor!r} has the offset {row['offset']}: it lies at 0")
+            raise InputError(f"{where}: the anchor {brief(anchor)} has the offset {row['offset']}: it lies at 0")
         elif row.get("decision"):
-            raise InputError(f"{where}: the anchor {anchor!r} has a decision: decisions are about pairs")
+            raise InputError(f"{where}: the anchor {brief(anchor)} has a decision: decisions are about pairs")
         if row.get("group"):
             _once(columns["group"], anchor, row["group"], f"{where}: group")
         if row["labels"]:
             found = [_whole(text, f"{where}: labels") for text in row["labels"].split()]
             _once(labels, frame, found, f"{where}: labels")
         _once(columns["type"], frame, row.get("type"), f"{where}: type")
-    return FrameSets(
-        sets,
-        labels,
-        offsets=offsets if "offset" in given else None,
-        frame_types=columns["type"] if "type" in given else None,
-        groups=columns["group"] if "group" in given else None,
-        review=columns["decision"] if "decision" in given else None,
-        classes=classes,
-        provenance={"format": "csv"},
-    )
+    with located(path):
+        return FrameSets(
+            sets,
+            labels,
+            offsets=offsets if "offset" in given else None,
+            frame_types=columns["type"] if "type" in given else None,
+            groups=columns["group"] if "group" in given else None,
+            review=columns["decision"] if "decision" in given else None,
+            classes=classes,
+            provenance={"format": "csv"},
+        )
 
 
 def _once(known: dict[Any, Any], key: str, value: Any, where: str) -> None:
     """Keep a value; a second line that says otherwise is refused."""
     if known.setdefault(key, value) != value:
-        raise InputError(f"{where} of {key!r} is {value!r}, but an earlier line says {known[key]!r}")
+        raise InputError(f"{where} of {brief(key)} is {brief(value)}, but an earlier line says {brief(known[key])}")
 
 
 def _whole(text: str, where: str) -> int:
-    try:
-        return int(text)
-    except ValueError as error:
-        raise InputError(f"{where} is {text!r}: whole numbers are needed") from error
-
-
-def _rows(
-    path: Path, *, needed: tuple[str, ...], optional: tuple[str, ...] = ()
-) -> Iterator[tuple[int, dict[str, str]]]:
-    """Lines of a table under its header, with their number."""
-    try:
-        with path.open(encoding="utf-8-sig", newline="") as stream:
-            reader = csv.reader(stream, strict=True)
-            names = [name.strip() for name in next(reader, [])]
-            missing = [name for name in needed if name not in names]
-            strange = [name for name in names if name not in (*needed, *optional)] if optional else []
-            if missing or strange or len(set(names)) < len(names):
-                raise InputError(
-                    f"{path}, line 1: {listed(names) or 'no header'}: the header names {', '.join(needed)}"
-                    + (f" and, optionally, {', '.join(optional)}" if optional else "")
-                )
-            empty = True
-            for cells in reader:
-                if not cells:
-                    continue
-                if len(cells) != len(names):
-                    raise InputError(f"{path}, line {reader.line_num}: {len(cells)} cells, the header has {len(names)}")
-                empty = False
-                yield reader.line_num, {name: cell.strip() for name, cell in zip(names, cells, strict=True)}
-            if empty:
-                raise InputError(f"{path}: holds no line after the header")
-    except (csv.Error, UnicodeDecodeError) as error:
-        raise InputError(f"{path}: no table ({error}): save it as UTF-8 with commas") from error
+    # int() would also read 1_0, and digits of other scripts
+    if not re.fullmatch(r"[+-]?[0-9]{1,18}", text):
+        raise InputError(f"{where} is {brief(text)}: whole numbers of at most 18 digits are needed")
+    return int(text)

@@ -2,22 +2,19 @@
 
 from __future__ import annotations
 
-import re
-from collections import Counter
-from collections.abc import Hashable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Integral
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 
 from .. import arrays, records
-from ..errors import InputError
+from ..errors import InputError, brief, listed, located
 from ..records import Field, Schema
+from . import inputs
+from .inputs import TYPES
 
-#: Compressed frame types; "?" is what a decoder that does not tell leaves.
-TYPES = ("?", "I", "P", "B")
 #: What to do about frames without a prediction: refuse, count as wrong, leave out of their sets.
 MISSING = ("error", "wrong", "skip")
 
@@ -44,10 +41,6 @@ PREDICTIONS = Schema(
     },
 )
 
-# folder, name before the number, number, ending: "val/clip/000442.JPEG", "clip/frame-12.jpg"
-_NUMBERED = re.compile(r"(?P<stem>.*/[^/\d]*)(?P<number>\d+)(?P<ending>\.[^./]+)?", re.DOTALL)
-#: More classes than anybody has, and frames further apart than any neighbours: a larger number is a mistake.
-MOST_CLASSES, FURTHEST = 1_000_000, 1_000_000_000
 _NO_LABEL = -2  # unlike every class, and unlike -1, a missing prediction
 
 
@@ -143,28 +136,23 @@ class FrameSets:
         classes: int | None = None,
         provenance: Mapping[str, Any] | None = None,
     ) -> None:
-        flat = _check_sets(sets)
-        self.anchors: tuple[str, ...] = tuple(sets)
-        self.frames: tuple[str, ...] = tuple(dict.fromkeys([*sets, *flat]))
-        self.n, self.pairs = len(self.anchors), len(flat)
-        place = {frame: i for i, frame in enumerate(self.frames)}
-        sizes = np.array([len(members) for members in sets.values()], dtype=np.int64)
-        self.start = _starts(sizes)
-        self.member = np.array([place[frame] for frame in flat], dtype=np.int64)
+        layout = inputs.layout_of(sets)
+        self.anchors, self.frames = layout.anchors, layout.frames
+        self.start, self.member, self.row = layout.start, layout.member, layout.row
+        self.n, self.pairs = len(self.anchors), len(self.member)
         self.anchor = np.arange(self.n)
-        self.row = np.repeat(self.anchor, sizes)
-        self.offset = _offsets(self, sets, offsets)
-        self.type = _types(self.frames, frame_types)
-        self.group, self.group_names = _groups(self.anchors, groups)
-        self.decision = _decisions(self, review)
-        _refuse_shared(self)
-        own = _label_sets(self.anchors, self.frames, labels)
-        self.label_start = _starts(np.array([len(found) for found in own], dtype=np.int64))
+        self.offset = inputs.check_offsets(layout, sets, offsets)
+        self.type = inputs.check_types(self.frames, frame_types)
+        self.group, self.group_names = inputs.check_groups(self.anchors, groups)
+        self.decision = inputs.check_decisions(layout, review)
+        inputs.refuse_shared(layout, self.group)
+        own = inputs.check_labels(layout, labels)
+        self.label_start = inputs.starts_of([len(found) for found in own])
         self.label = np.array([label for found in own for label in found], dtype=np.int64)
-        self.classes = _class_count(self, classes)
+        self.classes = inputs.check_classes(self.frames, own, classes)
         has_own = np.diff(self.label_start) > 0
         self.judge = np.where(has_own[self.member], self.member, self.row)
-        self.provenance: dict[str, Any] = dict(provenance or {})
+        self.provenance: dict[str, Any] = records.check_provenance(provenance)
         # Label sets side by side: column j holds the j-th label of every frame.
         self._labels = np.full((len(self.frames), max(map(len, own))), _NO_LABEL, dtype=np.int64)
         self._labels[np.arange(self._labels.shape[1]) < np.diff(self.label_start)[:, None]] = self.label
@@ -256,8 +244,8 @@ class FrameSets:
         >>> frames.subset([True, False], [True, False, True]).frames
         ('a', 'a2')
         """
-        kept = _mask(anchors, self.n, "anchors")
-        chosen = _mask(pairs, self.pairs, "pairs")
+        kept = inputs.check_mask(anchors, self.n, "anchors")
+        chosen = inputs.check_mask(pairs, self.pairs, "pairs")
         if not kept.any():
             raise InputError("anchors keeps none of the anchors: keep at least one")
         return FrameSets(
@@ -286,7 +274,7 @@ class FrameSets:
             No record of frame sets, arrays that point nowhere, or what `FrameSets` refuses.
         """
         content, manifest = records.load(path, SETS)
-        try:
+        with located(path):
             keys, names = _keys(manifest), _names_of(manifest)
             _check_places(content, len(keys), names)
             kept, chosen = np.ones(len(content["start"]) - 1, bool), np.ones(int(content["start"][-1]), bool)
@@ -295,8 +283,6 @@ class FrameSets:
                 classes=manifest.get("classes"),
                 provenance=manifest.get("provenance"),
             )
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from error
 
     def _content(self) -> dict[str, np.ndarray]:
         """The arrays as they are saved; an array without entries is left out."""
@@ -349,9 +335,14 @@ class Predictions:
 
     def __post_init__(self) -> None:
         """Check everything once, so that whoever holds a record can rely on it."""
+        if isinstance(self.frames, str) or not isinstance(self.frames, Iterable):
+            raise InputError(f"frames is {brief(self.frames)}: give a list of frame keys")
         object.__setattr__(self, "frames", tuple(self.frames))
+        object.__setattr__(self, "provenance", records.check_provenance(self.provenance))
+        if isinstance(self.values, list | tuple):  # an array of them would turn True into 1
+            arrays.floats(self.values, "predictions", remedy="give classes, or scores")
         values = arrays.to_numpy(arrays.detached(arrays.as_array(self.values, "predictions")))
-        _check_predictions(self.frames, values)
+        inputs.check_predictions(self.frames, values)
         object.__setattr__(self, "values", values.astype(np.int64 if values.ndim == 1 else np.float64))
 
     @classmethod
@@ -365,8 +356,8 @@ class Predictions:
             refuses; the message names the frame.
         """
         if not isinstance(predictions, Mapping) or not predictions:
-            raise InputError(f"predictions is {_brief(predictions)}: give a class, or scores, for each frame key")
-        return cls(tuple(predictions), _values(predictions))
+            raise InputError(f"predictions is {brief(predictions)}: give a class, or scores, for each frame key")
+        return cls(tuple(predictions), inputs.check_values(predictions))
 
     def __repr__(self) -> str:
         kind = "classes" if self.scores is None else f"scores of {self.scores.shape[1]} classes"
@@ -393,7 +384,7 @@ class Predictions:
     def save(self, path: str | Path) -> Path:
         """Write the record to one .npz file, whole or not at all."""
         content = {"class" if self.scores is None else "score": self.values}
-        return records.save(path, PREDICTIONS, content, {"frames": self.frames, "provenance": dict(self.provenance)})
+        return records.save(path, PREDICTIONS, content, {"frames": self.frames, "provenance": self.provenance})
 
     @classmethod
     def load(cls, path: str | Path) -> Predictions:
@@ -401,10 +392,14 @@ class Predictions:
         content, manifest = records.load(path, PREDICTIONS)
         if len(content) != 1:
             raise InputError(f"{path}: holds {len(content)} arrays: a record of predictions has classes or scores")
-        try:
+        with located(path):
             return cls(tuple(_keys(manifest)), next(iter(content.values())), manifest.get("provenance") or {})
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from error
+
+
+def check_sets(frames: Any, name: str = "frames") -> None:
+    """Refuse what is no `FrameSets`, such as the mapping that one is made of."""
+    if not isinstance(frames, FrameSets):
+        raise InputError(f"{name} is a {type(frames).__name__}: give FrameSets(sets, labels)")
 
 
 def aligned(predictions: Any, frames: FrameSets, *, missing: str = "error") -> np.ndarray:
@@ -435,8 +430,9 @@ def aligned(predictions: Any, frames: FrameSets, *, missing: str = "error") -> n
     >>> aligned({"a": 0, "a3": 1}, frames, missing="wrong")
     array([ 0, -1,  1])
     """
+    check_sets(frames)
     if missing not in MISSING:
-        raise InputError(f"missing is {missing!r}: choose one of {', '.join(MISSING)}")
+        raise InputError(f"missing is {brief(missing)}: choose one of {', '.join(MISSING)}")
     if isinstance(predictions, Predictions | Mapping):
         classes = _by_key(predictions if isinstance(predictions, Predictions) else Predictions.of(predictions), frames)
     else:
@@ -445,7 +441,7 @@ def aligned(predictions: Any, frames: FrameSets, *, missing: str = "error") -> n
     if lowest < -1 or highest >= frames.classes:
         place = tuple(np.argwhere((classes < -1) | (classes >= frames.classes))[0])
         raise InputError(
-            f"predictions of {frames.frames[place[-1]]!r} is class {classes[place]}, but the classes are "
+            f"predictions of {brief(frames.frames[place[-1]])} is class {classes[place]}, but the classes are "
             f"0..{frames.classes - 1}: fold the scores, or give the sets their number of classes"
         )
     if lowest == -1 and missing == "error":
@@ -461,23 +457,14 @@ def aligned(predictions: Any, frames: FrameSets, *, missing: str = "error") -> n
 def check_aligned(predictions: Any, frames: FrameSets) -> np.ndarray:
     """Whole numbers with an entry for each frame along the last axis, or an InputError."""
     array = arrays.to_numpy(arrays.detached(arrays.as_array(predictions, "predictions")))
-    if array.dtype.kind not in "iu" or array.shape[-1:] != (len(frames.frames),):
+    if array.dtype.kind not in "iu" or array.shape[-1:] != (len(frames.frames),) or not array.size:
         raise InputError(
             f"predictions has shape {array.shape} and type {array.dtype}: give whole numbers, one for each of the "
             f"{len(frames.frames)} frames along the last axis"
         )
+    if array.dtype == np.uint64 and array.max() > np.iinfo(np.int64).max:
+        raise InputError(f"predictions has the class {array.max()}: the classes are 0..{frames.classes - 1}")
     return array
-
-
-def is_class(value: Any) -> bool:
-    """Whether the value is a class number."""
-    return isinstance(value, Integral) and not isinstance(value, bool) and 0 <= int(value) < MOST_CLASSES
-
-
-def listed(keys: Sequence[Any]) -> str:
-    """The first ten keys, and how many more there are."""
-    more = f" and {len(keys) - 10} more" if len(keys) > 10 else ""
-    return ", ".join(map(str, keys[:10])) + more
 
 
 def note(frames: FrameSets, sets: np.ndarray, one: str, many: str) -> list[str]:
@@ -497,185 +484,6 @@ def _by_key(predictions: Predictions, frames: FrameSets) -> np.ndarray:
             f"{listed(frames.frames)}"
         )
     return np.where(found < 0, -1, predictions.classes[found])
-
-
-# --- checks of what FrameSets is given
-
-
-def _check_sets(sets: Any) -> list[str]:
-    """The similar frames of all sets in one list, or an InputError."""
-    if not isinstance(sets, Mapping) or not sets:
-        raise InputError(f"sets is {_brief(sets)}: give the similar frames of at least one anchor, as a mapping")
-    flat: list[str] = []
-    for anchor, members in sets.items():
-        if not isinstance(members, list | tuple):
-            raise InputError(f"sets[{anchor!r}] is {_brief(members)}: give a list of frame keys")
-        strange = [key for key in (anchor, *members) if not isinstance(key, str)]
-        if strange:
-            raise InputError(f"sets[{anchor!r}] has the key {strange[0]!r}: frames are named by texts")
-        if anchor in members:
-            raise InputError(f"sets[{anchor!r}] holds the anchor itself: list only the other frames")
-        if len(set(members)) < len(members):
-            twice = next(key for key, count in Counter(members).items() if count > 1)
-            raise InputError(f"sets[{anchor!r}] holds {twice!r} twice: list each frame once")
-        flat += members
-    return flat
-
-
-def _label_sets(anchors: Sequence[str], frames: Sequence[str], labels: Any) -> list[list[int]]:
-    """The sorted own labels of each frame, or an InputError."""
-    if not isinstance(labels, Mapping):
-        raise InputError(f"labels is {_brief(labels)}: give a mapping of frame keys to label sets")
-    _refuse_keys("labels", labels, needed=anchors, allowed=frames, what="anchors")
-    return [_label_set(frame, labels[frame]) if frame in labels else [] for frame in frames]
-
-
-def _label_set(frame: str, values: Any) -> list[int]:
-    if isinstance(values, str | bytes | Mapping) or not isinstance(values, Iterable):
-        raise InputError(f"labels[{frame!r}] is {_brief(values)}: give a list of class numbers")
-    found = list(values)
-    for label in found:
-        if not is_class(label):
-            raise InputError(f"labels[{frame!r}] has {_brief(label)}: a label is a whole number of at least 0")
-    if not found:
-        raise InputError(f"labels[{frame!r}] is empty: no prediction could be right; label the frame or leave it out")
-    return sorted({int(label) for label in found})
-
-
-def _class_count(frames: FrameSets, classes: int | None) -> int:
-    least = int(frames.label.max()) + 1
-    if classes is None:
-        return least
-    arrays.whole_number(classes, "classes", least=1)
-    if least > classes:
-        frame = int(np.searchsorted(frames.label_start, np.argmax(frames.label), side="right")) - 1
-        raise InputError(
-            f"labels[{frames.frames[frame]!r}] has class {least - 1}, but classes is {classes}: labels lie in "
-            f"0..{classes - 1}"
-        )
-    return int(classes)
-
-
-def _offsets(frames: FrameSets, sets: Mapping[str, Sequence[str]], offsets: Any) -> np.ndarray | None:
-    """Offset of each pair: as given, or as the keys say."""
-    if offsets is None:
-        found = _offsets_of_keys(frames)
-    elif not offsets:
-        found = None
-    else:
-        flat = _given_offsets(frames, sets, offsets)
-        found = np.array(flat, dtype=np.int64)
-    if found is None:
-        return None
-    zero = np.flatnonzero(found == 0)
-    if zero.size:
-        i = zero[0]
-        raise InputError(f"offsets of {_pair(frames, i)} is 0: that is the anchor's own place")
-    order = np.lexsort([found, frames.row])
-    same = np.flatnonzero((np.diff(found[order]) == 0) & (np.diff(frames.row[order]) == 0))
-    if same.size:
-        first, second = order[same[0]], order[same[0] + 1]
-        raise InputError(
-            f"offsets of {_pair(frames, first)} and of {frames.frames[frames.member[second]]!r} are both "
-            f"{found[first]}: two frames of a set cannot lie in one place"
-        )
-    return found
-
-
-def _offsets_of_keys(frames: FrameSets) -> np.ndarray | None:
-    """Differences of frame numbers; None unless every similar frame lies in its anchor's folder under a number."""
-    parts = [_NUMBERED.fullmatch(key) for key in frames.frames]
-    names = [match and (match["stem"], match["ending"]) for match in parts]
-    numbers = [int(match["number"]) if match else 0 for match in parts]
-    pairs = list(zip(frames.member.tolist(), frames.row.tolist(), strict=True))
-    if any(names[member] is None or names[member] != names[anchor] for member, anchor in pairs):
-        return None
-    found = [numbers[member] - numbers[anchor] for member, anchor in pairs]
-    return None if any(abs(offset) > FURTHEST for offset in found) else np.array(found, dtype=np.int64)
-
-
-def _given_offsets(frames: FrameSets, sets: Mapping[str, Sequence[str]], offsets: Any) -> list[int]:
-    if not isinstance(offsets, Mapping):
-        raise InputError(f"offsets is {_brief(offsets)}: give a mapping of anchors to lists of whole numbers")
-    needed = [anchor for anchor, members in sets.items() if members]
-    _refuse_keys("offsets", offsets, needed=needed, allowed=frames.anchors, what="anchors")
-    flat = []
-    for anchor, members in sets.items():
-        given = offsets.get(anchor, ())
-        if isinstance(given, str) or not isinstance(given, Iterable):
-            raise InputError(f"offsets[{anchor!r}] is {_brief(given)}: give a list of whole numbers")
-        given = list(given)
-        if len(given) != len(members):
-            raise InputError(f"offsets[{anchor!r}] has {len(given)} entries, but the set has {len(members)} frames")
-        for offset in given:
-            if isinstance(offset, bool) or not isinstance(offset, Integral) or abs(int(offset)) > FURTHEST:
-                raise InputError(f"offsets[{anchor!r}] has {_brief(offset)}: give whole numbers of frames")
-        flat += [int(offset) for offset in given]
-    return flat
-
-
-def _types(frames: Sequence[str], frame_types: Any) -> np.ndarray | None:
-    if frame_types is None:
-        return None
-    _refuse_keys("frame_types", frame_types, needed=frames, allowed=frames, what="frames")
-    for frame in frames:
-        if frame_types[frame] not in TYPES:
-            choices = ", ".join(TYPES)
-            raise InputError(f"frame_types[{frame!r}] is {frame_types[frame]!r}: give one of {choices} (? is unknown)")
-    return np.array([frame_types[frame] for frame in frames])
-
-
-def _groups(anchors: Sequence[str], groups: Any) -> tuple[np.ndarray | None, tuple[str, ...]]:
-    if groups is None:
-        return None, ()
-    _refuse_keys("groups", groups, needed=anchors, allowed=anchors, what="anchors")
-    for anchor in anchors:
-        if not isinstance(groups[anchor], str | Integral):
-            raise InputError(f"groups[{anchor!r}] is {_brief(groups[anchor])}: name the clip by a text or a number")
-    names = [str(groups[anchor]) for anchor in anchors]
-    place = {name: i for i, name in enumerate(dict.fromkeys(names))}
-    return np.array([place[name] for name in names], dtype=np.int64), tuple(place)
-
-
-def _decisions(frames: FrameSets, review: Any) -> np.ndarray | None:
-    if review is None:
-        return None
-    keys = [(frames.frames[a], frames.frames[m]) for a, m in zip(frames.row, frames.member, strict=True)]
-    _refuse_keys("review", review, needed=keys, allowed=keys, what="pairs")
-    for key in keys:
-        if not isinstance(review[key], str) or not review[key]:
-            raise InputError(f"review[{key!r}] is {review[key]!r}: give the decision as a text")
-    return np.array([review[key] for key in keys], dtype=str)
-
-
-def _refuse_keys(name: str, given: Any, *, needed: Sequence[Hashable], allowed: Sequence[Hashable], what: str) -> None:
-    """Refuse a mapping that leaves out needed keys, or has keys that match nothing; list them."""
-    if not isinstance(given, Mapping):
-        raise InputError(f"{name} is {_brief(given)}: give a mapping")
-    known = set(allowed)
-    strange = [key for key in given if key not in known]
-    if strange:
-        raise InputError(f"{name} has keys that match nothing in sets, {len(strange)} in all: {listed(strange)}")
-    lacking = [key for key in needed if key not in given]
-    if lacking:
-        raise InputError(f"{name} lacks {len(lacking)} of {len(needed)} {what}: {listed(lacking)}")
-
-
-def _refuse_shared(frames: FrameSets) -> None:
-    """A frame may be in sets of one group only: a frame belongs to one video."""
-    group = frames.anchor if frames.group is None else frames.group
-    owner, owned = np.concatenate([frames.anchor, frames.member]), np.concatenate([group, group[frames.row]])
-    least = np.full(len(frames.frames), len(frames.anchors))
-    most = np.full(len(frames.frames), -1)
-    np.minimum.at(least, owner, owned)
-    np.maximum.at(most, owner, owned)
-    bad = np.flatnonzero(least != most)
-    if bad.size:
-        names = listed([frames.frames[i] for i in bad])
-        raise InputError(
-            f"sets of several groups share {bad.size} of the frames: {names}; such sets are not "
-            "independent: give such anchors one group (their clip) by groups="
-        )
 
 
 def _unusual(frames: FrameSets) -> list[str]:
@@ -704,98 +512,7 @@ def _unusual(frames: FrameSets) -> list[str]:
     return found
 
 
-def _pair(frames: FrameSets, pair: int) -> str:
-    return f"{frames.frames[frames.member[pair]]!r} in the set of {frames.anchors[frames.row[pair]]!r}"
-
-
-def _mask(mask: Any, length: int, name: str) -> np.ndarray:
-    if mask is None:
-        return np.ones(length, dtype=bool)
-    array = np.asarray(mask)
-    if array.dtype != bool or array.shape != (length,):
-        raise InputError(
-            f"{name} has shape {array.shape} and type {array.dtype}: give a boolean mask of length {length}"
-        )
-    return array
-
-
-def _brief(value: Any) -> str:
-    """A value in a message, cut where it is long."""
-    text = repr(value)
-    return text if len(text) <= 60 else f"{text[:57]}..."
-
-
-# --- checks of predictions
-
-
-def _values(predictions: Mapping[str, Any]) -> np.ndarray:
-    """Classes, or scores, of a mapping in one array."""
-    scored = [hasattr(value, "__len__") and not isinstance(value, str) for value in predictions.values()]
-    if any(scored) and not all(scored):
-        odd = next(key for key, is_scored in zip(predictions, scored, strict=True) if is_scored != scored[0])
-        first = next(iter(predictions))
-        raise InputError(
-            f"predictions[{odd!r}] and predictions[{first!r}] are unlike: give a class for every frame, or scores"
-        )
-    if scored[0]:
-        return _score_rows(predictions)
-    for key, value in predictions.items():
-        if not is_class(value):
-            raise InputError(f"predictions[{key!r}] is {_brief(value)}: a class is a whole number of at least 0")
-    return np.array([int(value) for value in predictions.values()], dtype=np.int64)
-
-
-def _score_rows(predictions: Mapping[str, Any]) -> np.ndarray:
-    first, width = next(iter(predictions)), None
-    rows = []
-    for key, value in predictions.items():
-        try:
-            row = np.asarray(arrays.to_numpy(arrays.as_array(value, f"predictions[{key!r}]")), dtype=np.float64)
-        except (TypeError, ValueError, OverflowError) as error:
-            raise InputError(f"predictions[{key!r}] is {_brief(value)}: give a class, or a list of scores") from error
-        width = row.shape if width is None else width
-        if row.ndim != 1 or row.shape != width:
-            raise InputError(
-                f"predictions[{key!r}] has scores of shape {row.shape}, predictions[{first!r}] of shape {width}: give "
-                "one score for each class"
-            )
-        rows.append(row)
-    return np.stack(rows)
-
-
-def _check_predictions(frames: tuple[str, ...], values: np.ndarray) -> None:
-    if len(set(frames)) < len(frames):
-        twice = next(key for key, count in Counter(frames).items() if count > 1)
-        raise InputError(f"frames holds {twice!r} twice: give each frame one prediction")
-    whole = values.ndim == 1 and values.dtype.kind in "iu"
-    scores = values.ndim == 2 and values.dtype.kind in "fiu"
-    if not (whole or scores) or len(values) != len(frames) or not values.size:
-        raise InputError(
-            f"predictions has shape {values.shape} and type {values.dtype} for {len(frames)} frames: give classes as "
-            "whole numbers, shape (m,), or scores, shape (m, classes)"
-        )
-    if whole:
-        bad = np.flatnonzero(values < 0)
-        if bad.size:
-            raise InputError(f"predictions[{frames[bad[0]]!r}] is {values[bad[0]]}: a class is at least 0")
-        return
-    faults = np.argwhere(np.isnan(values) | (values == np.inf))
-    if faults.size:
-        row, column = faults[0]
-        raise InputError(
-            f"predictions[{frames[row]!r}] has the score {values[row, column]} for class {column}: no class can win "
-            "over that; mend or leave out the frame"
-        )
-    hopeless = np.flatnonzero((values == -np.inf).all(axis=1))
-    if hopeless.size:
-        raise InputError(f"predictions[{frames[hopeless[0]]!r}] has no finite score: no class can win; leave it out")
-
-
 # --- plain arrays and names, as they are saved
-
-
-def _starts(sizes: np.ndarray) -> np.ndarray:
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
 
 
 def _codes(values: np.ndarray, names: Sequence[str]) -> np.ndarray:

@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import whole_number
 from ..uncertainty import bootstrap_weights, check_confidence
 
 #: Fewer groups than this say too little about how groups differ for a bootstrap over them.
@@ -68,6 +69,7 @@ def difference(
 ) -> Average:
     """`ratio` of the first two, less that of the last two where given, in the same resamples of the groups."""
     check_confidence(confidence)
+    whole_number(seed, "seed", least=0)
     columns = [numerator, denominator] + ([] if less is None else [less, less_denominator])
     sums = list(np.broadcast_arrays(*(np.asarray(column, dtype=np.float64) for column in columns)))
     value = _value([column.sum(axis=-1) for column in sums])

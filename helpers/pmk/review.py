@@ -8,9 +8,9 @@ from typing import Any
 
 import numpy as np
 
-from ..errors import InputError
+from ..errors import InputError, brief, listed
 from .judged import Judged
-from .record import FrameSets, Predictions, listed
+from .record import FrameSets, Predictions, check_sets
 from .resampling import Average, by_group, difference
 from .score import Score, score
 
@@ -86,7 +86,8 @@ def review_effect(
     Raises
     ------
     InputError
-        Reviewed anchors or frames that were no candidates, listed; predictions without keys; or what `score` refuses.
+        Reviewed anchors or frames that were no candidates, listed; an anchor with another group than there; predictions
+        without keys; or what `score` refuses.
 
     Examples
     --------
@@ -102,7 +103,10 @@ def review_effect(
     """
     if not isinstance(predictions, Mapping | Predictions):
         raise InputError("predictions has no frame keys, so it could follow either sets: give a class for each key")
+    check_sets(candidates, "candidates")
+    check_sets(reviewed, "reviewed")
     _refuse_strangers(candidates, reviewed)
+    _refuse_other_groups(candidates, reviewed)
     options: dict[str, Any] = {"k": k, "missing": missing}
     spread: dict[str, Any] = {"confidence": confidence, "seed": seed}
     before, after = (score(predictions, sets, **options, **spread) for sets in (candidates, reviewed))
@@ -131,6 +135,23 @@ def _refuse_strangers(candidates: FrameSets, reviewed: FrameSets) -> None:
         )
 
 
+def _refuse_other_groups(candidates: FrameSets, reviewed: FrameSets) -> None:
+    """Both sides are resampled by the candidates' groups, so the reviewed sets must have the same."""
+    before, after = _groups(candidates), _groups(reviewed)
+    for anchor in reviewed.anchors:
+        if before.get(anchor) != after.get(anchor):
+            raise InputError(
+                f"anchor {brief(anchor)} has the group {brief(after.get(anchor))} in reviewed and "
+                f"{brief(before.get(anchor))} in candidates: give both the same groups="
+            )
+
+
+def _groups(frames: FrameSets) -> dict[str, str]:
+    if frames.group is None:
+        return {}
+    return {anchor: frames.group_names[i] for anchor, i in zip(frames.anchors, frames.group.tolist(), strict=True)}
+
+
 def _pairs(frames: FrameSets) -> set[tuple[str, str]]:
     pairs = zip(frames.row.tolist(), frames.member.tolist(), strict=True)
     return {(frames.frames[row], frames.frames[member]) for row, member in pairs}
@@ -150,10 +171,13 @@ def accepted(frames: FrameSets, accept: Collection[str] = ("similar",)) -> Frame
     >>> accepted(FrameSets({"v/3": ["v/2", "v/4"]}, {"v/3": [0]}, review=review)).frames
     ('v/3', 'v/2')
     """
+    check_sets(frames)
+    if isinstance(accept, str) or not isinstance(accept, Collection):
+        raise InputError(f"accept is {brief(accept)}: give a list of decisions")
     if frames.decision is None:
         raise InputError("frames has no review decisions: give them as review=")
     taken = sorted(set(frames.decision.tolist()))
     unknown = [decision for decision in accept if decision not in taken]
     if unknown:
-        raise InputError(f"accept has {unknown[0]!r}, which nobody decided: the decisions are {', '.join(taken)}")
+        raise InputError(f"accept has {brief(unknown[0])}, which nobody decided: the decisions are {', '.join(taken)}")
     return frames.subset(None, np.isin(frames.decision, list(accept)))

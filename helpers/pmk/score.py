@@ -9,9 +9,10 @@ from typing import Any, overload
 import numpy as np
 
 from .. import arrays, uncertainty
-from ..errors import InputError
+from ..errors import InputError, brief, listed
 from ..uncertainty import Rate
-from .record import FrameSets, Predictions, aligned, listed, note
+from .inputs import is_class
+from .record import FrameSets, Predictions, aligned, check_sets, note
 from .resampling import FEW_GROUPS, by_group, ratio
 
 _NEVER = np.iinfo(np.int32).max
@@ -167,7 +168,8 @@ def score(
     Raises
     ------
     InputError
-        What `aligned` refuses, predictions of several models, a `k` below 1, or all anchors skipped.
+        What `aligned` refuses, predictions of several models, a `k` below 1, a reachable class that the sets do not
+        know, or all anchors skipped.
 
     Notes
     -----
@@ -198,8 +200,11 @@ def score(
     >>> score({"how old are you": 0, "what is your age": 1}, questions)
     Score(all frames, n=1: original 1.0000, perturbed 0.0000, drop 1.0000)
     """
+    check_sets(frames)
     limits = _limits(k)
+    arrays.truth(include_anchor, "include_anchor")
     uncertainty.check_confidence(confidence)
+    arrays.whole_number(seed, "seed", least=0)
     classes = aligned(predictions, frames, missing=missing)
     if classes.ndim != 1:
         raise InputError(f"predictions has shape {classes.shape}: score one model at a time, or use counts for many")
@@ -273,7 +278,9 @@ def counts(
     """
     if missing == "skip":
         raise InputError("missing is 'skip': models would be counted over unlike anchors; score them one by one")
+    check_sets(frames)
     limits = _limits(k)
+    arrays.truth(include_anchor, "include_anchor")
     classes = aligned(predictions, frames, missing=missing)
     models = classes.reshape(-1, classes.shape[-1])
     original = np.empty(len(models), dtype=np.int64)
@@ -295,7 +302,7 @@ def _limits(k: int | Sequence[int]) -> list[int]:
     if not isinstance(k, Sequence):
         return [arrays.whole_number(k, "k", least=1)]
     if isinstance(k, str) or not k:
-        raise InputError(f"k is {k!r}: give a whole number of frames, or a list of them")
+        raise InputError(f"k is {brief(k)}: give a whole number of frames, or a list of them")
     return [arrays.whole_number(limit, f"k[{i}]", least=1) for i, limit in enumerate(k)]
 
 
@@ -321,10 +328,11 @@ def _held(
     """Which sets hold within each k, shape (..., n, number of k): one pass, by the nearest frame that is wrong."""
     distance = _distance(frames)
     break_at = _nearest(np.where(right_members, np.int32(_NEVER), distance), frames)
-    held = break_at[..., None] > np.array(limits)
+    reach = np.minimum(np.array(limits, dtype=object), _NEVER - 1).astype(np.int64)  # a k beyond all is no special case
+    held = break_at[..., None] > reach
     if include_anchor:
         return held & right[..., None]
-    filled = _nearest(distance, frames)[:, None] <= np.array(limits)
+    filled = _nearest(distance, frames)[:, None] <= reach
     return np.where(filled, held, right[..., None])
 
 
@@ -409,9 +417,14 @@ def _without_missing(frames: FrameSets, classes: np.ndarray) -> tuple[FrameSets,
 
 def _reachable(frames: FrameSets, reachable: Iterable[int]) -> int:
     """Anchors with at least one label among these classes."""
-    named = np.array(sorted({arrays.whole_number(c, "reachable", least=0) for c in reachable}), dtype=np.int64)
-    if not named.size:
+    if isinstance(reachable, str) or not isinstance(reachable, Iterable):
+        raise InputError(f"reachable is {brief(reachable)}: give a list of classes")
+    named = list(reachable)
+    if not named:
         raise InputError("reachable is empty: a model that can name no class cannot be scored")
+    for one in named:
+        if not is_class(one) or one >= frames.classes:
+            raise InputError(f"reachable has {brief(one)}: the classes are 0..{frames.classes - 1}")
     starts = frames.label_start[: frames.n + 1]
     inside = np.isin(frames.label[: starts[-1]], named)
     return int(np.count_nonzero(np.logical_or.reduceat(inside, starts[:-1])))

@@ -6,23 +6,26 @@ only lie behind it, or the answer has to wait. `smooth` does either, and `delay`
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Hashable, Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral, Real
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from .. import arrays
-from ..errors import InputError
+from ..errors import InputError, brief, listed
 from .flips import flips_in_time
-from .record import FrameSets, Predictions, listed
+from .inputs import FURTHEST
+from .record import FrameSets, Predictions, check_sets
 from .resampling import Average
 from .score import Score, score
 from .timeline import Timeline
 
 MODES = ("centred", "causal")
 OF = ("scores", "votes")
+#: Scores beyond this could add up to infinity in a window.
+LARGEST = 1e290
 
 
 @dataclass(frozen=True)
@@ -85,9 +88,7 @@ def delay(window: int, mode: str, *, frame_rate: float | None = None) -> Delay:
     Delay(waits=2, trails=0, ms=80.0)
     """
     behind, ahead = _reach(window, mode)
-    if frame_rate is not None and (
-        isinstance(frame_rate, bool) or not isinstance(frame_rate, Real) or not 0 < frame_rate < np.inf
-    ):
+    if frame_rate is not None and (not arrays.is_number(frame_rate) or frame_rate < 1e-6):
         raise InputError(f"frame_rate is {frame_rate!r}: give frames per second, above 0")
     trails = behind // 2 if mode == "causal" else 0
     return Delay(ahead, trails, None if frame_rate is None else (ahead + trails) * 1000.0 / float(frame_rate))
@@ -98,6 +99,8 @@ def _reach(window: int, mode: str) -> tuple[int, int]:
     if mode not in MODES:
         raise InputError(f"mode is {mode!r}: choose one of {', '.join(MODES)}")
     arrays.whole_number(window, "window", least=1)
+    if window > FURTHEST:
+        raise InputError(f"window is {brief(window)}: give at most {FURTHEST:,} frames")
     if mode == "causal":
         return window - 1, 0
     if window % 2 == 0:
@@ -199,7 +202,8 @@ def smooth(scores: Any, timeline: Timeline, *, window: int, mode: str = "centred
         values = (own[..., None] == np.arange(values.shape[-1])).astype(np.float64)
     total = np.zeros(values.shape)
     used = np.zeros(len(timeline), dtype=np.int64)
-    for step in range(-behind, ahead + 1):
+    furthest = timeline.span - 1  # a longer step finds no frame
+    for step in range(-min(behind, furthest), min(ahead, furthest) + 1):
         place = timeline.at(step)
         there = place >= 0
         total[..., there, :] += values[..., place[there], :]
@@ -306,12 +310,17 @@ def smoothing_effect(
     3 centred 1 0.0 40.0 2
     3 causal 1 0.0 40.0 2
     """
+    check_sets(frames)
+    arrays.whole_number(k, "k", least=1)
+    for name, several in (("windows", windows), ("modes", modes)):
+        if isinstance(several, str) or not isinstance(several, Sequence) or not several:
+            raise InputError(f"{name} is {brief(several)}: give a list of at least one")
     record = predictions if isinstance(predictions, Predictions) else Predictions.of(predictions)
     if record.scores is None:
         raise InputError("predictions has classes only: smoothing needs the scores of every class")
+    timeline = Timeline.of(frames) if places is None else _timeline(places, frames)
     keys = frames.frames if places is None else tuple(places)
     scores = _rows(record, keys)
-    timeline = Timeline.of(frames) if places is None else _timeline(places, frames)
     place = {key: i for i, key in enumerate(keys)}
     at = np.array([place[frame] for frame in frames.frames])
     rows = []
@@ -345,12 +354,16 @@ def _rows(record: Predictions, keys: Sequence[str]) -> np.ndarray:
 
 
 def _timeline(places: Mapping[str, tuple[Any, int]], frames: FrameSets) -> Timeline:
+    if not isinstance(places, Mapping):
+        raise InputError(f"places is a {type(places).__name__}: give a mapping of frame to clip and frame number")
     missing = [frame for frame in frames.frames if frame not in places]
     if missing:
         raise InputError(f"places lacks {len(missing)} frames of the sets: {listed(missing)}")
     for key, entry in places.items():
-        if not isinstance(entry, tuple | list) or len(entry) != 2 or not isinstance(entry[1], Integral):
-            raise InputError(f"places[{key!r}] is {entry!r}: give the clip and the frame number in it")
+        if not isinstance(entry, tuple | list) or len(entry) != 2 or not isinstance(entry[0], Hashable):
+            raise InputError(f"places[{brief(key)}] is {brief(entry)}: give the clip and the frame number in it")
+        if not isinstance(entry[1], Integral) or isinstance(entry[1], bool) or abs(int(entry[1])) > FURTHEST:
+            raise InputError(f"places[{brief(key)}] has {brief(entry[1])}: frame numbers lie within {FURTHEST:,} of 0")
     names = {clip: i for i, clip in enumerate(dict.fromkeys(clip for clip, _ in places.values()))}
     return Timeline([names[clip] for clip, _ in places.values()], [int(number) for _, number in places.values()])
 
@@ -361,10 +374,13 @@ def _check_scores(scores: Any, timeline: Timeline) -> np.ndarray:
         raise InputError(f"scores has shape {values.shape} and type {values.dtype}: give (..., frames, classes)")
     if values.shape[-2] != len(timeline):
         raise InputError(f"scores has shape {values.shape}: the timeline has {len(timeline)} frames")
-    bad = np.argwhere(np.isnan(values) | (values == np.inf))
+    bad = np.argwhere(np.isnan(values) | (values > LARGEST) | ((values < -LARGEST) & (values != -np.inf)))
     if bad.size:
         place = tuple(bad[0].tolist())
-        raise InputError(f"scores{list(place)} is {values[place]}: mend it, or leave the frame out of the timeline")
+        raise InputError(
+            f"scores{list(place)} is {values[place]}: numbers within {LARGEST:g} of 0, or minus infinity, can be "
+            "averaged; mend it, or leave the frame out of the timeline"
+        )
     _refuse_hopeless(values, timeline)
     return values.astype(np.float64)
 

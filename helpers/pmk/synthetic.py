@@ -8,7 +8,6 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 from dataclasses import dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -105,7 +104,7 @@ def clips(
     for name, count, least in (("n", n, 1), ("k", k, 1), ("beyond", beyond, 0), ("classes", classes, 3)):
         arrays.whole_number(count, name, least=least)
     for name, share in (("cuts", cuts), ("mislabelled", mislabelled)):
-        if not _is_number(share) or not 0 <= share <= 1:
+        if not arrays.is_number(share) or not 0 <= share <= 1:
             raise InputError(f"{name} is {share!r}: give a probability, 0 to 1")
     rng = np.random.default_rng(seed)
     reach = k + beyond
@@ -202,11 +201,11 @@ def predict(
     Predictions(220 frames, scores of 6 classes)
     """
     for name, number in (("skill", skill), ("difficulty", difficulty), ("drift", drift), ("flicker", flicker)):
-        if not _is_number(number) or (number < 0 and name != "skill"):
+        if not arrays.is_number(number) or (number < 0 and name != "skill"):
             raise InputError(
                 f"{name} is {number!r}: give a finite number" + ("" if name == "skill" else ", at least 0")
             )
-    if not _is_number(memory) or memory <= 0:
+    if not arrays.is_number(memory) or memory <= 0:
         raise InputError(f"memory is {memory!r}: give frames, above 0")
     rng = np.random.default_rng(seed)
     n, length = made.shows.shape
@@ -262,7 +261,7 @@ def objects(made: Clips, predictions: Predictions, *, jitter: float = 0.08, seed
     >>> truth
     Boxes(140 boxes of 6 categories, 0 crowds, 140 frames, 0 without boxes)
     """
-    if not _is_number(jitter) or jitter < 0:
+    if not arrays.is_number(jitter) or jitter < 0:
         raise InputError(f"jitter is {jitter!r}: give a share of the box's sides, at least 0")
     if predictions.scores is None or predictions.frames != tuple(made.places):
         raise InputError("predictions is not of these clips: give what predict made of them")
@@ -315,7 +314,3 @@ def _type(number: int) -> str:
 def _of(types: Mapping[str, str], sets: Mapping[str, list[str]]) -> dict[str, str]:
     """Types of the frames in sets, anchors included."""
     return {key: types[key] for anchor, members in sets.items() for key in (anchor, *members)}
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool) and bool(np.isfinite(float(value)))

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
-from ..errors import InputError
-from .record import FrameSets, listed
+from ..errors import InputError, listed
+from .inputs import FURTHEST
+from .record import FrameSets, check_sets
 
 
 class Timeline:
@@ -30,13 +31,15 @@ class Timeline:
         Frame numbers.
     clips : int
         Number of clips.
+    span : int
+        A step of so many frames, or more, leads out of every clip.
     unit : int64 array of shape (clips,)
         Clips of one number are not independent of each other; by default each clip is.
 
     Raises
     ------
     InputError
-        No whole numbers, unequal lengths, or two frames at one place.
+        No whole numbers, or some beyond a thousand million; unequal lengths, or two frames at one place.
 
     Examples
     --------
@@ -55,8 +58,8 @@ class Timeline:
         self.clips = len(names)
         self.unit = np.arange(self.clips)
         # clips lie so far apart on one axis that steps within a span never lead from one into another
-        self._span = int(np.ptp(self.time)) + 1
-        self._place = self.clip * (2 * self._span) + (self.time - self.time.min())
+        self.span = int(np.ptp(self.time)) + 1
+        self._place = self.clip * (2 * self.span) + (self.time - self.time.min())
         self._order = np.argsort(self._place, kind="stable")
         self._ordered = self._place[self._order]
         twice = np.flatnonzero(np.diff(self._ordered) == 0)
@@ -78,6 +81,7 @@ class Timeline:
         InputError
             No offsets, or frames in several sets: they would lie in two places.
         """
+        check_sets(frames)
         if frames.offset is None:
             raise InputError("frames has no offsets, so that nobody knows its order in time: give them, or a Timeline")
         shared = np.flatnonzero(np.bincount(np.concatenate([frames.anchor, frames.member])) > 1)
@@ -109,7 +113,7 @@ class Timeline:
 
     def at(self, step: int) -> np.ndarray:
         """For each frame the one that lies `step` frames later (negative: earlier) in its clip, -1 where none does."""
-        if abs(step) >= self._span:
+        if abs(step) >= self.span:
             return np.full(len(self), -1, dtype=np.int64)
         wanted = self._place + step
         found = np.minimum(np.searchsorted(self._ordered, wanted), len(self) - 1)
@@ -126,4 +130,8 @@ def _whole(values: Any, name: str) -> np.ndarray:
     array = arrays.to_numpy(arrays.as_array(values, name))
     if array.ndim != 1 or not array.size or array.dtype.kind not in "iu":
         raise InputError(f"{name} has shape {array.shape} and type {array.dtype}: give a whole number for each frame")
+    # places on one axis are products of two such numbers, which int64 must hold
+    far = np.flatnonzero((array > FURTHEST) | (array < -FURTHEST))
+    if far.size:
+        raise InputError(f"{name}[{far[0]}] is {array[far[0]]}: numbers lie within {FURTHEST:,} of 0")
     return array.astype(np.int64)

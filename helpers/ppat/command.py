@@ -3,14 +3,13 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 from typing import Any
 
 from .. import figures
 from ..errors import InputError
-from ..records import atomic, provenance
+from ..records import provenance, refuse_overwriting, write_json, write_text
 from . import inputs
 from .outcome import Estimate
 from .record import Labels, read, read_columns
@@ -47,6 +46,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Score, print, and write what was asked for."""
+    refuse_overwriting(vars(arguments), inputs=("labels", "pool_proxy"))
     labels = _labels(arguments)
     proxy, interval = _proxy_settings(arguments), {"confidence": arguments.confidence, "variance": arguments.variance}
     result = estimate(**labels.arguments(), **proxy, **interval)
@@ -59,14 +59,7 @@ def run(arguments: argparse.Namespace) -> int:
         print(f"{name}: {text}")
     for warning in result.diagnostics.warnings if result.diagnostics else ():
         print(f"warning: {warning}", file=sys.stderr)
-    if arguments.json is not None:
-        content = {
-            **result.to_dict(),
-            "without_proxy": None if plain is None else plain.to_dict(),
-            "labels_saved": saved.to_dict(),
-            "provenance": _provenance(labels, arguments),
-        }
-        _write(arguments.json, json.dumps(content, indent=2, allow_nan=False) + "\n")
+    page = None
     if arguments.html is not None:
         from . import show  # drawing is only needed here
 
@@ -74,8 +67,17 @@ def run(arguments: argparse.Namespace) -> int:
         if result.labels > 1:
             drawn.append(show.contributions(labels, proxy))
         warnings = [] if result.diagnostics is None else result.diagnostics.warnings
-        title = f"Risk from labels: {arguments.labels.name}"
-        _write(arguments.html, figures.page(title, lines, drawn, warnings=warnings))
+        page = figures.page(f"Risk from labels: {arguments.labels.name}", lines, drawn, warnings=warnings)
+    if arguments.json is not None:
+        content = {
+            **result.to_dict(),
+            "without_proxy": None if plain is None else plain.to_dict(),
+            "labels_saved": saved.to_dict(),
+            "provenance": _provenance(labels, arguments),
+        }
+        write_json(arguments.json, content)
+    if page is not None:
+        write_text(arguments.html, page)
     return 0
 
 
@@ -153,8 +155,3 @@ def _provenance(labels: Labels, arguments: argparse.Namespace) -> dict[str, Any]
     if arguments.pool_proxy is not None:
         files["pool_proxy"] = str(arguments.pool_proxy)
     return {"files": files, "variance": arguments.variance, "measured": dict(labels.provenance), **provenance()}
-
-
-def _write(path: Path, text: str) -> None:
-    with atomic(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import math
-from numbers import Real
 from typing import Any, NamedTuple
 
 import numpy as np
@@ -102,9 +101,18 @@ def _refuse_other_mean(given: Any, mean: float, source: str) -> None:
 
 def check_number(value: Any, name: str) -> float:
     """A finite number."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real) or not math.isfinite(value):
+    if not arrays.is_number(value):
         raise InputError(f"{name} is {value!r}: give a finite number")
     return float(value)
+
+
+def check_not_negative(values: Any, name: str) -> np.ndarray:
+    """Finite numbers of at least 0 in one row."""
+    vector = arrays.real_vector(values, name)
+    bad = np.flatnonzero(vector < 0)
+    if bad.size:
+        raise InputError(f"{name}[{bad[0]}] is {vector[bad[0]]}: give numbers of at least 0")
+    return vector
 
 
 def check_control(control: Any, proxy: Proxy | None) -> float | str:

@@ -52,7 +52,7 @@ class Moments:
     deviation: np.ndarray
 
     def __post_init__(self) -> None:
-        mean, deviation = arrays.real_vector(self.mean, "mean"), _not_negative(self.deviation, "deviation")
+        mean, deviation = arrays.real_vector(self.mean, "mean"), inputs.check_not_negative(self.deviation, "deviation")
         if len(mean) != len(deviation):
             raise InputError(f"mean has {len(mean)} values and deviation {len(deviation)}: give one of each per point")
         object.__setattr__(self, "mean", mean)
@@ -72,7 +72,7 @@ class Moments:
         :math:`E L = s^2 + d^2` and :math:`\mathrm{Var} L = 2 s^4 + 4 s^2 d^2`. See `gaussian`.
         """
         d = arrays.real_vector(difference, "difference")
-        s2 = _not_negative(_per_point(variance, "variance", len(d)), "variance")
+        s2 = inputs.check_not_negative(_per_point(variance, "variance", len(d)), "variance")
         return cls(s2 + d**2, np.sqrt(2.0 * s2) * np.sqrt(s2 + 2.0 * d**2))
 
     @classmethod
@@ -239,7 +239,7 @@ def expected_loss(moments: Moments) -> np.ndarray:
     >>> expected_loss(Moments.gaussian([0.5, -1.0], 0.25))
     array([0.5 , 1.25])
     """
-    return _not_negative(moments.mean, "mean")
+    return inputs.check_not_negative(moments.mean, "mean")
 
 
 def oracle(loss: Any, control_term: Any = 0.0) -> np.ndarray:
@@ -347,7 +347,7 @@ def check_scores(scores: Any, epsilon: Any) -> np.ndarray:
     InputError
         As `mixture`.
     """
-    values = _not_negative(scores, "scores")
+    values = inputs.check_not_negative(scores, "scores")
     if not 0.0 <= inputs.check_number(epsilon, "epsilon") <= 1.0:
         raise InputError(f"epsilon is {epsilon!r}: give the share of uniform draws, from 0 to 1")
     largest = values.max()
@@ -360,14 +360,6 @@ def check_scores(scores: Any, epsilon: Any) -> np.ndarray:
             "its loss is biased. Give an epsilon above 0"
         )
     return values / largest
-
-
-def _not_negative(values: Any, name: str) -> np.ndarray:
-    vector = arrays.real_vector(values, name)
-    bad = np.flatnonzero(vector < 0)
-    if bad.size:
-        raise InputError(f"{name}[{bad[0]}] is {vector[bad[0]]}: give numbers of at least 0")
-    return vector
 
 
 def _per_point(value: Any, name: str, count: int) -> np.ndarray:

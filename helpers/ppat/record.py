@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 
 from .. import arrays, records
-from ..errors import InputError
+from ..errors import InputError, located
 from ..records import Field, Schema
 from . import inputs
 
@@ -135,15 +135,13 @@ class Labels:
     def load(cls, path: str | Path) -> Labels:
         """Read a record; refuses what it cannot vouch for, see `records.load`."""
         content, manifest = records.load(path, SCHEMA)
-        try:
+        with located(path):
             return cls(
                 pool_size=manifest.get("pool_size"),  # type: ignore[arg-type]
                 proxy_mean=manifest.get("proxy_mean"),
                 provenance=manifest.get("provenance", {}),
                 **content,
             )
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from error
 
 
 def read(
@@ -194,10 +192,8 @@ def read(
         raise InputError(f"{path}: pool_size is missing: a table does not say how many points there were to draw from")
     if "index" in columns:
         columns["index"] = _whole(columns["index"], path)
-    try:
+    with located(path):
         return Labels(**columns, **given)  # type: ignore[arg-type]
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
 
 
 def read_columns(path: Path, *, needed: tuple[str, ...], optional: tuple[str, ...] = ()) -> dict[str, np.ndarray]:
@@ -208,28 +204,14 @@ def read_columns(path: Path, *, needed: tuple[str, ...], optional: tuple[str, ..
     InputError
         A column that is missing, unknown or there twice; a line of another length; text that is no finite number.
     """
-    try:
-        text = path.read_text(encoding="utf-8-sig")  # spreadsheets put a mark before the first name
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text ({error}): save it again as UTF-8") from error
-    lines = [(number, line.split(",")) for number, line in enumerate(text.splitlines(), start=1) if line.strip()]
+    numbered = enumerate(records.read_text(path).splitlines(), start=1)
+    lines = [(number, line.split(",")) for number, line in numbered if line.strip()]
     names = [name.strip() for name in lines[0][1]] if lines else []
-    _check_names(path, names, needed, optional)
+    records.check_columns(names, needed=needed, optional=optional, where=f"{path}, line 1")
     rows = [_row(cells, len(names), f"{path}, line {number}") for number, cells in lines[1:]]
     if not rows:
         raise InputError(f"{path}: holds no line after the header")
     return dict(zip(names, np.array(rows).T.copy(), strict=True))
-
-
-def _check_names(path: Path, names: list[str], needed: tuple[str, ...], optional: tuple[str, ...]) -> None:
-    missing = [name for name in needed if name not in names]
-    strange = [name for name in names if name not in (*needed, *optional)]
-    if missing or strange or len(set(names)) < len(names):
-        fault = "a name repeats"
-        if missing or strange:
-            fault = f"{missing[0]!r} is missing" if missing else f"{strange[0]!r} is unknown"
-        extra = f" and, optionally, {', '.join(optional)}" if optional else ""
-        raise InputError(f"{path}, line 1: {fault}: the header names {', '.join(needed)}{extra}")
 
 
 def _row(cells: list[str], width: int, where: str) -> list[float]:

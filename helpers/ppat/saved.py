@@ -136,7 +136,12 @@ def labels_saved(std_error: Any, variance: Any, *, labels: int, pool_size: int) 
     pool_size = arrays.whole_number(pool_size, "pool_size", least=1)
     if arrays.whole_number(labels, "labels", least=1) > pool_size:
         raise InputError(f"labels is {labels} and pool_size is {pool_size}: without replacement there are no more")
-    squares, spreads = _not_negative(std_error, "std_error") ** 2, _not_negative(variance, "variance")
+    numbers = {"std_error": std_error, "variance": variance}
+    errors, spreads = (
+        inputs.check_not_negative(np.atleast_1d(arrays.to_numpy(arrays.as_array(value, name))), name)
+        for name, value in numbers.items()
+    )
+    squares = errors**2
     trials = max(len(squares), len(spreads))
     if 1 < len(squares) != len(spreads) > 1:
         raise InputError(
@@ -150,11 +155,3 @@ def labels_saved(std_error: Any, variance: Any, *, labels: int, pool_size: int) 
         return LabelsSaved(n, n - labels, None, trials, "one run has no Monte-Carlo error")
     moves = (v * n**2 / s2**2) * spreads - (n**2 / s2) * squares
     return LabelsSaved(n, n - labels, float(moves.std(ddof=1) / np.sqrt(trials)), trials)
-
-
-def _not_negative(values: Any, name: str) -> np.ndarray:
-    vector = arrays.real_vector(np.atleast_1d(arrays.to_numpy(arrays.as_array(values, name))), name)
-    bad = np.flatnonzero(vector < 0)
-    if bad.size:
-        raise InputError(f"{name}[{bad[0]}] is {vector[bad[0]]}: it cannot be negative")
-    return vector

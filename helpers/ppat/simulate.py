@@ -230,8 +230,7 @@ class Simulation:
         writer.writeheader()
         writer.writerows(self.rows)
         if path is not None:
-            with records.atomic(path) as temporary:
-                temporary.write_text(text.getvalue(), encoding="utf-8")
+            records.write_text(path, text.getvalue())
         return text.getvalue()
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
@@ -343,14 +342,14 @@ def break_even(
 
 
 def _fraction(value: Any, name: str) -> float:
-    if isinstance(value, bool) or not isinstance(value, Real) or not 0.0 <= float(value) <= 1.0:
+    if not arrays.is_number(value) or not 0.0 <= value <= 1.0:
         raise InputError(f"{name} is {value!r}: give a number from 0 to 1 (divide percent by 100)")
     return float(value)
 
 
 def _covariance(value: Any) -> float:
     """Two numbers in 0..1 have a covariance of at most 1/4."""
-    if isinstance(value, bool) or not isinstance(value, Real) or not -0.25 <= float(value) <= 0.25:
+    if not arrays.is_number(value) or not -0.25 <= value <= 0.25:
         raise InputError(f"alignment is {value!r}: a covariance of accuracies and weights lies in -0.25..0.25")
     return float(value)
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import argparse
-import json
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -12,7 +11,7 @@ import numpy as np
 
 from .. import figures
 from ..errors import InputError
-from ..records import atomic, provenance
+from ..records import provenance, refuse_overwriting, write_json, write_text
 from . import rules
 from .interval import Estimate, bootstrap, contributions
 from .pipeline import TIES
@@ -79,6 +78,7 @@ def configure(parser: argparse.ArgumentParser) -> None:
 
 def run(arguments: argparse.Namespace) -> int:
     """Score, print, and write what was asked for."""
+    refuse_overwriting(vars(arguments), inputs=["trace"])
     if arguments.period is arguments.threshold is arguments.budget is None:
         raise InputError("nothing to score: give --period, --threshold or --budget, or several of them")
     trace = read(arguments.trace, arguments.format, corruption=arguments.corruption)
@@ -88,6 +88,7 @@ def run(arguments: argparse.Namespace) -> int:
     for score in scores:
         print(score.text())
     print(f"latencies {verdict!r}")
+    page = None if arguments.html is None else _report(trace, scores, repr(verdict), arguments)
     if arguments.json is not None:
         content = {
             "trace": _about(trace),
@@ -96,9 +97,9 @@ def run(arguments: argparse.Namespace) -> int:
             "validity": verdict.to_dict(),
             "provenance": {"file": str(arguments.trace), **provenance(seed=arguments.seed)},
         }
-        _write(arguments.json, json.dumps(content, indent=2, allow_nan=False) + "\n")
-    if arguments.html is not None:
-        _write(arguments.html, _report(trace, scores, repr(verdict), arguments))
+        write_json(arguments.json, content)
+    if page is not None:
+        write_text(arguments.html, page)
     return 0
 
 
@@ -183,8 +184,3 @@ def _around(trace: Trace, score: Scored, arguments: argparse.Namespace) -> Any:
         return None
     times = [factor * result.budget_ms for factor in AROUND] if result.budget_ms else [0.0]
     return grid([trace], "amortised", times, cut=arguments.cut, **_frozen(arguments), **shared)
-
-
-def _write(path: Path, text: str) -> None:
-    with atomic(path) as temporary:
-        temporary.write_text(text, encoding="utf-8")

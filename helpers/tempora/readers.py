@@ -8,7 +8,8 @@ from decimal import Decimal
 from pathlib import Path
 from typing import Any
 
-from ..errors import InputError
+from ..errors import InputError, located
+from ..records import check_columns, read_text
 from .record import Trace, parse_ms
 
 COLUMNS = ("size", "correct", "intrinsic_ms", "extrinsic_ms")
@@ -73,11 +74,11 @@ def _choose(traces: Mapping[str, Trace], corruption: str | None, path: Path) -> 
 
 def _read_csv(path: Path) -> Trace:
     rows: list[tuple[str, dict[str, Any]]] = []
-    lines = [(number, line) for number, line in enumerate(_text(path).splitlines(), start=1) if line.strip()]
+    lines = [(number, line) for number, line in enumerate(read_text(path).splitlines(), start=1) if line.strip()]
     if not lines:
         raise InputError(f"{path}: is empty: begin with the header {','.join(COLUMNS)}")
     names = [name.strip() for name in lines[0][1].split(",")]
-    _check_names(names, where=f"{path}, line {lines[0][0]}")
+    check_columns(names, needed=COLUMNS, optional=(OPTIONAL,), where=f"{path}, line {lines[0][0]}")
     for number, line in lines[1:]:
         cells = line.split(",")
         if len(cells) != len(names):
@@ -89,7 +90,7 @@ def _read_csv(path: Path) -> Trace:
 def _read_jsonl(path: Path) -> Trace:
     context: dict[str, Any] = {}
     rows: list[tuple[str, dict[str, Any]]] = []
-    for number, line in enumerate(_text(path).splitlines(), start=1):
+    for number, line in enumerate(read_text(path).splitlines(), start=1):
         if not line.strip():
             continue
         where = f"{path}, line {number}"
@@ -99,7 +100,7 @@ def _read_jsonl(path: Path) -> Trace:
         if set(content) == {"trace"} and not rows:
             context = _context(json.loads(line)["trace"], where)
         else:
-            _check_names(list(content), where=where)
+            check_columns(list(content), needed=COLUMNS, optional=(OPTIONAL,), where=where)
             rows.append((where, content))
     return _from_rows(rows, path, context)
 
@@ -109,16 +110,6 @@ def _context(head: Any, where: str) -> dict[str, Any]:
     if not isinstance(head, dict) or not set(head) <= set(known):
         raise InputError(f"{where}: the entry 'trace' is {head!r}: it may name {', '.join(known)}")
     return head
-
-
-def _check_names(names: list[str], *, where: str) -> None:
-    missing = [name for name in COLUMNS if name not in names]
-    strange = [name for name in names if name not in (*COLUMNS, OPTIONAL)]
-    if missing or strange or len(set(names)) < len(names):
-        fault = "a name repeats"
-        if missing or strange:
-            fault = f"{missing[0]!r} is missing" if missing else f"{strange[0]!r} is unknown"
-        raise InputError(f"{where}: {fault}: the columns are {', '.join(COLUMNS)} and, optionally, {OPTIONAL}")
 
 
 def _from_rows(rows: list[tuple[str, dict[str, Any]]], path: Path, context: dict[str, Any]) -> Trace:
@@ -134,10 +125,8 @@ def _from_rows(rows: list[tuple[str, dict[str, Any]]], path: Path, context: dict
     size, correct = column("size", _count), column("correct", _count)
     intrinsic, extrinsic = column("intrinsic_ms", parse_ms), column("extrinsic_ms", parse_ms)
     arrival = column(OPTIONAL, parse_ms) if OPTIONAL in rows[0][1] else None
-    try:
+    with located(path):
         return Trace.from_ns(correct, size, intrinsic, extrinsic, arrival_ns=arrival, **context)
-    except InputError as error:
-        raise InputError(f"{path}: {error}") from error
 
 
 def _count(cell: Any, name: str) -> int:
@@ -165,7 +154,7 @@ def read_upstream(path: str | Path) -> dict[str, Trace]:
         The file cannot be read.
     """
     path = Path(path)
-    content = _json(_text(path), str(path))
+    content = _json(read_text(path), str(path))
     arguments, results = _entry(content, "arguments", dict, path), _entry(content, "results", dict, path)
     if not results:
         raise InputError(f"{path}: entry 'results' is empty: it has a stream for each corruption")
@@ -184,7 +173,7 @@ def _stream(corruption: str, result: Any, arguments: Mapping[str, str], path: Pa
     served = None
     if "interval" in arguments:
         served = [i for i, batch in enumerate(batches) if batch.get("num_skipped", 0) == 0]
-    try:
+    with located(where):
         return Trace(
             correct,
             size,
@@ -198,8 +187,6 @@ def _stream(corruption: str, result: Any, arguments: Mapping[str, str], path: Pa
             served=served,
             provenance={"file": path.name, "arguments": dict(arguments)},
         )
-    except InputError as error:
-        raise InputError(f"{where}: {error}") from error
 
 
 def _protocol(arguments: Mapping[str, str], where: str) -> dict[str, Any] | None:
@@ -233,10 +220,3 @@ def _json(text: str, where: str) -> Any:
         return json.loads(text, parse_float=Decimal, parse_constant=Decimal)
     except (ValueError, RecursionError) as error:
         raise InputError(f"{where}: is no JSON ({error})") from error
-
-
-def _text(path: Path) -> str:
-    try:
-        return path.read_text(encoding="utf-8-sig")  # spreadsheets put a mark before the first name
-    except UnicodeDecodeError as error:
-        raise InputError(f"{path}: not UTF-8 text ({error}): save it again as UTF-8") from error

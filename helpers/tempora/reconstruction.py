@@ -19,7 +19,6 @@ import argparse
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cache
-from numbers import Real
 from pathlib import Path
 from typing import Any
 
@@ -215,7 +214,7 @@ def traces(*, seed: int = 0, jitter: float = 0.01, batches: int = SOURCE_BATCHES
     >>> print(f"{found['ETA'].n} batches, {found['ETA'].accuracy.mean():.3f}, {found['ETA'].latency_ms.mean():.3f} ms")
     781 batches, 0.486, 97.700 ms
     """
-    if isinstance(jitter, bool) or not isinstance(jitter, Real) or not 0 <= jitter <= 0.02:
+    if not arrays.is_number(jitter) or not 0 <= jitter <= 0.02:
         raise InputError(f"jitter is {jitter!r}: give a share from 0 to 0.02")
     difficulty = stream(batches=batches, seed=seed).inputs.reshape(batches, BATCH)
     means = clock.published() | {"Standard": (REFERENCE_MS / (1.0 + SIGMAS * jitter), 0.0)}

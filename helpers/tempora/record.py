@@ -13,7 +13,7 @@ from typing import TYPE_CHECKING, Any
 import numpy as np
 
 from .. import arrays, records
-from ..errors import InputError
+from ..errors import InputError, located
 from ..records import Field, Schema
 
 if TYPE_CHECKING:
@@ -447,10 +447,8 @@ class Trace:
         if not isinstance(context, dict) or not set(context) <= set(CONTEXT):
             raise InputError(f"{path}: the manifest's entry 'trace' is {context!r}: it names {', '.join(CONTEXT)}")
         fields: dict[str, Any] = {**content, **context, "provenance": manifest.get("provenance", {})}
-        try:
+        with located(path):
             return cls.from_ns(**fields)
-        except InputError as error:
-            raise InputError(f"{path}: {error}") from error
 
     def to_csv(self, path: str | Path) -> Path:
         """Write size, correct, intrinsic_ms, extrinsic_ms and, where there are any, arrival_ms: a line per batch.
@@ -466,7 +464,7 @@ class Trace:
             raise InputError("a live run would pass for an offline log in a .csv: use save or to_jsonl")
         columns = self._columns()
         lines = [",".join(columns), *(",".join(row) for row in zip(*columns.values(), strict=True))]
-        return _write(path, lines)
+        return records.write_text(path, "\n".join(lines) + "\n")
 
     def to_jsonl(self, path: str | Path) -> Path:
         """Write one JSON object per line: first what the trace is, then each batch; it keeps everything."""
@@ -479,7 +477,7 @@ class Trace:
         columns = self._columns()
         for row in zip(*columns.values(), strict=True):
             lines.append("{" + ", ".join(f'"{name}": {text}' for name, text in zip(columns, row, strict=True)) + "}")
-        return _write(path, lines)
+        return records.write_text(path, "\n".join(lines) + "\n")
 
     def validity(self, **options: Any) -> Validity:
         """Whether the latencies can carry what is said of them; see `validity.validity`."""
@@ -536,9 +534,3 @@ def ms_text(time_ns: int) -> str:
     """Nanoseconds as an exact decimal of milliseconds: 39900000 is 39.9."""
     whole, rest = divmod(time_ns, NS_PER_MS)
     return f"{whole}.{rest:06d}".rstrip("0").rstrip(".")
-
-
-def _write(path: str | Path, lines: Sequence[str]) -> Path:
-    with records.atomic(path) as temporary:
-        temporary.write_text("\n".join(lines) + "\n", encoding="utf-8")
-    return Path(path)

@@ -6,13 +6,12 @@ import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from fractions import Fraction
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy.special import bdtr, bdtrc
 
-from .. import uncertainty
+from .. import arrays, uncertainty
 from ..errors import InputError
 from ..uncertainty import Interval, Rate
 from .record import NS_PER_MS, Trace, parse_ms, parse_ms_row
@@ -155,7 +154,7 @@ def least_batches(percent: float, *, confidence: float = 0.99) -> int:
 
 def _share(percent: float) -> Fraction:
     """The percentage as an exact share: 99.9 is 999/1000, not the binary fraction beside it."""
-    if isinstance(percent, bool) or not isinstance(percent, Real) or not 0 < percent < 100:
+    if not arrays.is_number(percent) or not 0 < percent < 100:
         raise InputError(f"percent is {percent!r}: give a percentage between 0 and 100, such as 99")
     return Fraction(str(percent)) / 100
 
@@ -256,7 +255,7 @@ def reference_latency(
     times = _pooled_ns(latencies)
     if len(times) < 2:
         raise InputError(f"latencies has {len(times)} values: a spread needs at least 2, give a longer run")
-    if isinstance(sigmas, bool) or not isinstance(sigmas, Real) or not 0 <= sigmas < math.inf:
+    if not arrays.is_number(sigmas) or sigmas < 0:
         raise InputError(f"sigmas is {sigmas!r}: give a number of standard deviations, at least 0")
     mean, deviation = float(np.mean(times)), float(np.std(times))
     if percent is None:
@@ -432,7 +431,7 @@ def validity(
     ('100 batches are too few for the 99th percentile: 662 are needed',)
     """
     least = least_batches(percent, confidence=confidence)
-    if isinstance(drift, bool) or not isinstance(drift, Real) or not 0 <= drift < math.inf:
+    if not arrays.is_number(drift) or drift < 0:
         raise InputError(f"drift is {drift!r}: give the relative change that still counts as steady, such as 0.05")
     step_ns = None if resolution_ms is None else parse_ms(resolution_ms, "resolution_ms")
     reference_ns = trace.reference_ns if reference_ms is None else parse_ms(reference_ms, "reference_ms")
@@ -461,7 +460,7 @@ def validity(
 def _check_exceedance(exceedance: float | None, reference_ns: int | None) -> None:
     if exceedance is None:
         return
-    if isinstance(exceedance, bool) or not isinstance(exceedance, Real) or not 0 < exceedance < 1:
+    if not arrays.is_number(exceedance) or not 0 < exceedance < 1:
         raise InputError(f"exceedance is {exceedance!r}: give the share allowed over the reference, such as 0.01")
     if reference_ns is None:
         raise InputError("exceedance is given, but the trace has no reference latency: give reference_ms")

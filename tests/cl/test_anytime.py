@@ -61,7 +61,7 @@ def test_undefined_says_which():
     assert (gap.value, gap.coverage) == (None, (1, 3))
     assert "evaluation 1 lacks task 0" in gap.reason
     single = windowed([[0.9, None], [0.8, 0.5]], [0, 1])
-    assert (single.id, single.value, single.coverage) == ("wf_10", None, (1, 2))
+    assert (single.id, single.value, single.coverage) == ("wf_w", None, (1, 2))
     assert "task 1 has fewer than two evaluations" in single.reason
 
 
@@ -91,7 +91,7 @@ def test_windowed_changes_are_those_of_all_pairs(rows, switch, window):
     rises = [max(0, *(b - a for a, b in some)) if some else 0 for some in pairs]
     assert windowed(rows, current, window=window).value == pytest.approx(np.mean(drops))
     assert windowed(rows, current, window=window, change="rise").value == pytest.approx(np.mean(rises))
-    assert windowed(rows, current, window=window).id == f"wf_{window}"
+    assert windowed(rows, current, window=window).unit == f"score, window of {window}"
 
 
 def test_a_window_counts_evaluations_that_were_made():

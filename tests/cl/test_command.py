@@ -6,7 +6,9 @@ from pathlib import Path
 import pytest
 
 from helpers import cl
+from helpers.cl import show
 from helpers.cli import main
+from helpers.errors import InputError
 
 from ..selfcontained import addresses_outside
 
@@ -86,8 +88,8 @@ def test_a_saved_matrix(folder, capsys):
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        (("--json", "{folder}/wide.csv"), "wide.csv, which is the log: give a file of its own"),
-        (("--json", "out", "--html", "./out"), "--html is out, which is what --json writes"),
+        (("--json", "{folder}/wide.csv"), "wide.csv, which is read as file: give a file of its own"),
+        (("--json", "out", "--html", "./out"), "--html is out, which --json writes"),
     ],
 )
 def test_nothing_is_written_over(folder, capsys, options, message):
@@ -123,3 +125,30 @@ def test_a_refusal_is_one_line(folder, capsys):
     assert "101" in error
     assert score(folder, "absent.csv", "--format", "gem") == 2
     assert "absent.csv: No such file" in capsys.readouterr().err
+
+
+def test_a_failing_report_leaves_nothing_written(folder, monkeypatch):
+    def fails(*_, **__):
+        raise InputError("nothing can be drawn")
+
+    before = set(folder.iterdir())
+    monkeypatch.setattr(show, "report", fails)
+    assert score(folder, "saved.npz", "--json", "out.json", "--html", "out.html") == 2
+    assert set(folder.iterdir()) == before
+
+
+def test_a_scenario_is_declared_where_the_log_has_none(folder, capsys):
+    table = ("--format", "wide-csv", "--scale", "percent", "--rows", "time", "--json", "out.json")
+    assert score(folder, "wide.csv", *table, "--scenario", "class") == 0
+    [run] = json.loads((folder / "out.json").read_text(encoding="utf-8"))["runs"]
+    assert run["matrix"]["scenario"] == "class"
+    assert run["metrics"]["fwt.clear"]["value"] is None  # columns of unseen classes say nothing of transfer
+    cl.AccuracyMatrix([[90, 1], [80, 90]], scenario="task").save(folder / "task.npz")
+    assert score(folder, "task.npz", "--scenario", "task") == 0
+    assert score(folder, "task.npz", "--scenario", "class") == 2
+    assert "--scenario is 'class', but task is of 'task': leave it out" in capsys.readouterr().err
+
+
+def test_digits_without_a_published_number_are_refused(folder, capsys):
+    assert score(folder, "saved.npz", "--digits", "3") == 2
+    assert "--digits is 3, but there is no --published that has them: leave it out" in capsys.readouterr().err

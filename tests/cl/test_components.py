@@ -245,3 +245,16 @@ def test_unbalanced_generations_and_gradings_are_refused():
         variance({key: value for key, value in full.items() if key != (0, 1, 1)}, levels=levels)
     with pytest.raises(InputError, match="same number of generations"):
         variance({key: value for key, value in full.items() if key[:2] != (0, 1)}, levels=levels)
+
+
+@pytest.mark.parametrize("levels", [None, 3, [[]], [None]])
+def test_levels_that_are_none_are_refused(levels):
+    with pytest.raises(InputError, match=r"^levels is"):
+        variance({(0, 0): 1.0, (1, 1): 2.0}, levels=levels)
+
+
+def test_results_near_the_limit_have_finite_components_and_beyond_it_are_refused():
+    results = {(seed, order): 1e99 * (seed + order**2) for seed in range(3) for order in range(3)}
+    assert np.isfinite(variance(results).components["seed"].std_error)
+    with pytest.raises(InputError, match=r"results\[\(0, 0\)\]\[0\] is 1e\+300: a score is finite"):
+        variance({key: 1e300 for key in results})

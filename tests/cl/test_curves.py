@@ -82,3 +82,8 @@ def test_refusals(curves, options, message):
     with pytest.raises(InputError) as refusal:
         lca(curves, **options)
     assert message in str(refusal.value)
+
+
+def test_a_beta_beyond_memory_is_refused():
+    with pytest.raises(InputError, match="beta is 1000000000000: give at most 1000000 minibatches"):
+        lca([[0.1, 0.2]], beta=10**12)

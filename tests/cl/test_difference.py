@@ -110,7 +110,7 @@ def test_cells_of_one_side_are_not_compared():
         ({"data": {}}, side(), {}, "run_a has a matrix of type NoneType"),
         (side(seed=1), side(), {}, "run_a has 'seed': known are 'matrix'"),
         (side(data="3f"), side(), {}, "run_a['data'] is '3f': give a mapping"),
-        (side(checkpoints=["c0"]), side(), {}, "run_a['checkpoints'] has 1 entries: give 2"),
+        (side(checkpoints=["c0"]), side(), {}, "run_a['checkpoints'] is ['c0']: give 2"),
         (side(predictions=["p"]), side(), {}, "run_a['predictions'] is no mapping"),
         (side(matrix=run(80.0, 3)), side(), {}, "run_a['training'] has seed 0, its run 3"),
         (side(), side(), {"tolerance": -1.0}, "tolerance is -1.0"),
@@ -121,3 +121,12 @@ def test_diff_refusals(first, second, options, message):
     with pytest.raises(InputError) as refusal:
         diff(first, second, **options)
     assert message in str(refusal.value)
+
+
+def test_predictions_beyond_the_matrix_and_checkpoints_that_are_no_list_are_refused():
+    with pytest.raises(
+        InputError, match=r"run_a\['predictions'\] has place \(5, 0\): give \(time, task\), both from 0"
+    ):
+        diff(side(predictions={(5, 0): "p"}), side())
+    with pytest.raises(InputError, match=r"run_b\['checkpoints'\] is 3: give 2"):
+        diff(side(), side(checkpoints=3))

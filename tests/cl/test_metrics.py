@@ -712,3 +712,23 @@ def test_values_go_by_the_ids_of_the_registry():
         assert hasattr(cl, cl.METRICS[value.id].function)
     assert cl.windowed([[0.5]] * 2, [0, 0]).direction == cl.METRICS["wf_w"].direction
     assert cl.windowed([[0.5]] * 2, [0, 0], change="rise").direction == cl.METRICS["wp_w"].direction
+
+
+def test_a_text_is_no_switch():
+    matrix = cl.AccuracyMatrix([[90, 10], [60, 90]])
+    calls = (
+        lambda: cl.metric("fwt.gem", matrix, observed_only="no"),
+        lambda: cl.table(matrix, observed_only="no"),
+        lambda: cl.metrics_of([matrix], observed_only="no"),
+    )
+    for call in calls:
+        with pytest.raises(InputError, match="observed_only is 'no': give True or False"):
+            call()
+
+
+@pytest.mark.parametrize("change", ["drop", "rise"])
+@pytest.mark.parametrize("log", [[[0.5], [0.4]], [[0.5], [None]]])
+def test_windowed_values_have_an_id_of_the_registry_whatever_their_window(change, log):
+    found = cl.windowed(log, [0, 0], window=100, change=change)
+    assert METRICS[found.id].function == "windowed"
+    assert found.unit == "score, window of 100"

@@ -181,3 +181,25 @@ def test_path_refusals(distances, options, message):
     with pytest.raises(InputError) as refusal:
         paths(distances, **options)
     assert message in str(refusal.value)
+
+
+@pytest.mark.parametrize(
+    ("permutations", "message"),
+    [
+        ({0: [0, 1], 1: [1, 0], 2: [0, 1]}, "permutations has order 2, which scores have not"),
+        ({0: [False, True], 1: [1, 0]}, r"permutations\[0\] is \[False, True\]"),
+        ({0: [0, True], 1: [1, 0]}, r"permutations\[0\] is \[0, True\]"),
+        ({0: None, 1: [1, 0]}, r"permutations\[0\] is None"),
+        ([[0, 1], [1, 0]], r"permutations is \[\[0, 1\], \[1, 0\]\]: give a mapping"),
+    ],
+)
+def test_permutations_that_would_pass_or_crash_are_refused(permutations, message):
+    with pytest.raises(InputError, match=f"^{message}"):
+        order_sensitivity([[1, 2], [3, 4]], permutations=permutations)
+
+
+def test_truth_values_among_scores_and_endless_distances_are_refused():
+    with pytest.raises(InputError, match=r"scores\[0, 0\] is True"):
+        order_sensitivity([[True, 2], [3, 4]])
+    with pytest.raises(InputError, match=r"distances\[0, 1\] is 1e\+308: give distances of at most 1e\+100"):
+        paths([[0, 1e308], [1e308, 0]])

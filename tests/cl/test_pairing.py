@@ -146,3 +146,8 @@ def test_orders_with_unlike_numbers_of_seeds():
     assert found.warnings == ("orders have 1 to 2 seeds: means of few seeds vary more, and look worst",)
     with pytest.raises(InputError, match="direction is 'down'"):
         worst_order(keyed(A), direction="down")
+
+
+def test_results_whose_squares_overflow_are_refused():
+    with pytest.raises(InputError, match=r"first\[\(0, 0\)\] is 1e\+300: give a finite number, of at most 1e\+100"):
+        paired({(seed, 0): 1e300 for seed in range(5)}, {(seed, 0): 0.0 for seed in range(5)})

@@ -379,3 +379,23 @@ def test_run():
 def test_refused_runs(changes, message):
     with pytest.raises(InputError, match=message):
         Run(**{"matrix": AccuracyMatrix(SEED), "name": "ER", **changes})
+
+
+@pytest.mark.parametrize(
+    ("make", "message"),
+    [
+        (lambda: AccuracyMatrix([[10**400, 1], [1, 1]]), r"values\[0, 0\] is 10+\.\.\.: give numbers"),
+        (lambda: AccuracyMatrix([[True, 2], [3, 4]]), r"values\[0, 0\] is True: give numbers"),
+        (lambda: AccuracyMatrix([[1, 2], [3, 4]], n=[10**30, 2]), r"n\[0\] is 1e\+30: give whole numbers .* at most"),
+        (lambda: AccuracyMatrix([[1, 2], [3, 4]], classes=[2, 10**30]), r"classes\[1\] is 1e\+30: give whole numbers"),
+        (lambda: AccuracyMatrix([[1, 2], [3, 4]]).beside(None), "class_il is of type NoneType: give an AccuracyMatrix"),
+        (lambda: AccuracyMatrix.load(None), "path is None: give the name of a file"),
+    ],
+)
+def test_what_overflows_or_is_of_another_type_is_refused(make, message):
+    with pytest.raises(InputError, match=f"^{message}"):
+        make()
+
+
+def test_the_largest_counts_are_kept():
+    assert AccuracyMatrix([[1, 2], [3, 4]], n=[10**15, 1]).n.tolist() == [[10**15, 1]] * 2

@@ -9,7 +9,7 @@ import yaml
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from helpers import cli
+from helpers import cl, cli
 from helpers.cl.report import check, check_report, content_hash, reading, rules, template
 from helpers.cl.report.finding import FAIL, WARN, Finding
 from helpers.cl.report.schema import SCHEMA, described
@@ -683,7 +683,7 @@ def test_what_yaml_means(tmp_path):
     [
         ("x.yml", "a: 1\nb: 2\na: 3\n", "'a' is written twice"),
         ("x.yml", "s:\n  a: 1\n  a: 3\n", "line 3"),
-        ("x.json", '{"s": {"a": 1, "a": 2}}', "'a' is written twice"),
+        ("x.json", '{"s": {"a": 1, "a": 2}}', "key 'a' occurs twice"),
         ("x.yml", "a: &x [1]\nb: *x\n", "an alias (*name)"),
         ("x.yml", "a: {<<: {b: 1}}", "a name must be plain text"),
         ("x.yml", "? [1]\n: 2\n", "a name must be plain text"),
@@ -806,7 +806,7 @@ def test_the_command_does_not_write_over_the_report(tmp_path, capsys):
     path = tmp_path / "r.json"
     path.write_text(json.dumps(CONTENT))
     assert cli.main(["check-report", str(path), "--json", str(path)]) == 2
-    assert "which is the report: give a file of its own" in capsys.readouterr().err
+    assert "which is read as report: give a file of its own" in capsys.readouterr().err
     assert json.loads(path.read_text()) == CONTENT
 
 
@@ -832,3 +832,17 @@ def test_the_command_refuses(capsys, arguments, message):
     assert output.out == ""
     assert message in output.err
     assert output.err.count("\n") == 1
+
+
+def test_the_registry_has_the_version_that_the_template_and_the_example_name():
+    line = next(line for line in template().splitlines() if "metric_registry_version" in line)
+    assert line.endswith(f"ids: {cl.REGISTRY_VERSION}")
+    assert f'metric_registry_version: "{cl.REGISTRY_VERSION}"' in EXAMPLE.read_text(encoding="utf-8")
+
+
+@pytest.mark.parametrize("n", [1e30, 10**30])
+def test_a_cell_with_more_samples_than_there_can_be_fails(tmp_path, n):
+    cells = [{**CONTENT["results"]["cells"][0], "n": n}, *CONTENT["results"]["cells"][1:]]
+    (tmp_path / "x.json").write_text(json.dumps(changed(["results", "cells"], cells)), encoding="utf-8")
+    findings = [str(found) for found in check_report(tmp_path / "x.json").findings]
+    assert any("results.cells[0].n" in text and "at most 1000000000000000" in text for text in findings), findings

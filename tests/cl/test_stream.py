@@ -112,3 +112,24 @@ def test_scores_must_be_numbers():
         online_accuracy([0.1, 0.2, 0.3], sizes=[1, 2])
     with pytest.raises(InputError, match="at least 1 sample"):
         online_accuracy([0.1, 0.2], sizes=[1, 0])
+
+
+def test_a_comparison_of_predictions_is_a_row_of_hits():
+    hits = np.array([1, 2, 3, 4]) == np.array([1, 0, 3, 4])
+    for row in (hits, hits.tolist()):
+        assert prequential(row).value == 0.75
+    with pytest.raises(InputError, match=r"scores\[0\] is True: give numbers"):
+        prequential([True, 0.5])
+
+
+def test_a_window_beyond_the_stream_holds_all_of_it():
+    assert prequential([1, 0, 1], how="window", window=10**30) == prequential([1, 0, 1], how="window", window=3)
+    assert prequential([1, 0, 1], how="window", window=2).value == 0.5  # one less than the stream
+    assert prequential_curve([1, 0, 1], how="window", window=10**30).tolist() == [1.0, 0.5, pytest.approx(2 / 3)]
+
+
+def test_scores_whose_sums_overflow_and_a_truth_value_for_alpha_are_refused():
+    with pytest.raises(InputError, match=r"scores\[1\] is 1e\+308: give scores of at most 1e\+100"):
+        prequential([0.0, 1e308])
+    with pytest.raises(InputError, match="alpha is True"):
+        prequential([1, 0], how="fading", alpha=True)

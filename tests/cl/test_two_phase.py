@@ -134,3 +134,15 @@ def test_an_accuracy_that_is_none_is_refused_where_it_happens():
         two_phase_search(lambda value: math.inf, 8, best=0.9)
     with pytest.raises(InputError, match=r"train\(8.0\) is 'good'"):
         two_phase_search(lambda value: "good", 8, best=0.9)
+
+
+@pytest.mark.parametrize(
+    ("train", "options", "message"),
+    [
+        (3, {}, "train is 3: give a function"),
+        (lambda _: 0.9, {"relative": "no"}, "relative is 'no': give True or False"),
+    ],
+)
+def test_what_is_no_function_and_no_switch_is_refused(train, options, message):
+    with pytest.raises(InputError, match=f"^{message}"):
+        two_phase_search(train, 8, best=0.9, **options)

@@ -12,8 +12,8 @@ import pytest
 
 from helpers import pa
 from helpers.cli import main
-from helpers.errors import MissingExtra
-from helpers.pa import command
+from helpers.errors import InputError, MissingExtra
+from helpers.pa import command, show
 from helpers.pa.command import read
 
 from ..selfcontained import addresses_outside
@@ -199,7 +199,7 @@ def bad_files(folder):
         ((), {"clean": "cut.npz"}, "cut.npz: truncated or damaged"),
         ((), {"clean": "undeflatable.npz"}, "undeflatable.npz: truncated or damaged"),
         ((), {"clean": "blank.npy"}, "blank.npy: not a readable array"),
-        ((), {"clean": "blank.npz"}, "blank.npz: truncated or damaged"),
+        ((), {"clean": "blank.npz"}, "blank.npz: is no .npz file"),
         ((), {"clean": "damaged.npz"}, "damaged.npz: truncated or damaged"),
         ((), {"clean": "words.csv"}, "words.csv, line 3: could not convert string to float: 'four'"),
         ((), {"clean": "typo.csv"}, "typo.csv, line 1: could not convert string to float: '2.O'"),
@@ -335,3 +335,13 @@ def test_more_classes_than_rows_is_pointed_out(folder, noisy, capsys):
         np.save(folder / f"{name}_turned.npy", array.T)
     assert score(folder, clean="clean_turned.npy", shifted="shifted_turned.npy") == 0
     assert "400 classes and 6 rows; is the array transposed?" in capsys.readouterr().err
+
+
+def test_a_failing_report_leaves_nothing_written(folder, monkeypatch):
+    def fails(*_, **__):
+        raise InputError("nothing can be drawn")
+
+    before = set(folder.iterdir())
+    monkeypatch.setattr(show, "contributions", fails)
+    assert score(folder, "--json", "out.json", "--html", "out.html") == 2
+    assert set(folder.iterdir()) == before

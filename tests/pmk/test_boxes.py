@@ -153,3 +153,28 @@ def test_entries_of_unlike_length_are_refused(entry, message):
 def test_entries_of_unlike_shape_are_refused():
     with pytest.raises(InputError, match="boxes of unlike shapes"):
         Boxes.of({"a": ([1], [[0, 0, 10, 10]]), "b": ([1], [[0, 0, 10]])})
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"categories": [1]}, "categories is"),
+        ({"categories": {1: "a", "b": "c"}}, "categories has 'b'"),
+        ({"categories": {1: "a", 10**30: "c"}}, "64 bits"),
+        ({"provenance": [1, 2]}, "provenance is"),
+        ({"category": np.array([2**64 - 1], dtype=np.uint64)}, "category has"),
+        ({"box": [[0, 0, 1e200, 1e200]]}, r"box\[0\]"),
+    ],
+)
+def test_odd_parts_of_a_record_are_refused(options, said):
+    parts = {"frame": [0], "category": [1], "box": [[0, 0, 1, 1]]}
+    with pytest.raises(InputError, match=said):
+        Boxes(["a"], **{**parts, **options})
+
+
+@pytest.mark.parametrize("boxes", [None, [1], "a"])
+def test_boxes_of_no_mapping_are_refused(boxes):
+    with pytest.raises(InputError, match="boxes is"):
+        Boxes.of(boxes)
+    with pytest.raises(InputError, match="boxes is"):
+        Detections.of(boxes)

@@ -7,6 +7,8 @@ import pytest
 
 from helpers import pmk
 from helpers.cli import main
+from helpers.errors import InputError
+from helpers.pmk import show
 
 from ..selfcontained import addresses_outside
 from . import oracle
@@ -222,3 +224,35 @@ def test_refused_combinations(folder, capsys, sets, options, message):
     (folder / "wide.json").write_text('{"0": 4}')
     assert run(folder, *options, said="fine.json", sets=sets, labels=None) == 2
     assert message in capsys.readouterr().err
+
+
+def test_a_class_map_that_does_not_fit_is_named_with_its_file(tmp_path, capsys):
+    for name, content in {
+        "p.json": {"a": [0.1, 0.9]},
+        "s.json": {"a": []},
+        "l.json": {"a": [0]},
+        "map.json": {"0": 0, "7": 1},
+    }.items():
+        (tmp_path / name).write_text(json.dumps(content), encoding="utf-8")
+    sets = ["--frames", str(tmp_path / "s.json"), "--labels", str(tmp_path / "l.json")]
+    chosen = ["--class-map", str(tmp_path / "map.json")]
+    assert main(["score", "pmk", str(tmp_path / "p.json"), *sets, *chosen]) == 2
+    assert f"{tmp_path / 'map.json'} with {tmp_path / 'p.json'}: groups[1] has 7" in capsys.readouterr().err
+
+
+def test_a_negative_seed_is_refused_in_one_line(tmp_path, capsys):
+    for name, content in {"p.json": {"a": 0}, "s.json": {"a": []}, "l.json": {"a": [0]}}.items():
+        (tmp_path / name).write_text(json.dumps(content), encoding="utf-8")
+    sets = ["--frames", str(tmp_path / "s.json"), "--labels", str(tmp_path / "l.json")]
+    assert main(["score", "pmk", str(tmp_path / "p.json"), *sets, "--leave-anchor-out", "--seed", "-1"]) == 2
+    assert capsys.readouterr().err == "yardsticks: seed is -1: give a whole number of at least 0\n"
+
+
+def test_a_failing_report_leaves_nothing_written(folder, monkeypatch):
+    def fails(*_, **__):
+        raise InputError("nothing can be drawn")
+
+    before = set(folder.iterdir())
+    monkeypatch.setattr(show, "report", fails)
+    assert run(folder, "--json", "out.json", "--html", "out.html") == 2
+    assert set(folder.iterdir()) == before

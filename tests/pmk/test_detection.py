@@ -377,3 +377,9 @@ def test_refuses(e7b, change, message):
     for function in (detection, localisation):
         with pytest.raises(InputError, match=message):
             function(**given_)
+
+
+def test_the_seed_is_checked_even_where_nothing_is_drawn():
+    truth, said = Boxes.of({"a": ([2], [[0, 0, 9, 9]])}), Detections.of({"a": ([2], [[0, 0, 9, 9]], [0.5])})
+    with pytest.raises(InputError, match="seed is 'x'"):
+        detection(said, truth, FrameSets({"a": []}, {"a": [0]}), seed="x")

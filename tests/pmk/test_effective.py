@@ -133,8 +133,17 @@ def test_reading_refuses(tmp_path, rows, message):
         read_testbed(write(tmp_path / "t.csv", rows), "s", n=10)
 
 
+def test_reading_refuses_bytes_and_short_lines(tmp_path):
+    (tmp_path / "t.csv").write_bytes(b"model,s_pm0,s_pm10\n\xff,50,40\n")
+    with pytest.raises(InputError, match=r"t.csv: no table \("):
+        read_testbed(tmp_path / "t.csv", "s", n=10)
+    (tmp_path / "t.csv").write_text("model,s_pm0,s_pm10\nm,50\n")
+    with pytest.raises(InputError, match=r"t.csv, line 2: 2 cells, the header has 3"):
+        read_testbed(tmp_path / "t.csv", "s", n=10)
+
+
 def test_reading_needs_its_columns(tmp_path):
-    with pytest.raises(InputError, match="has no column 'ytbb-robust_pm0'"):
+    with pytest.raises(InputError, match="line 1: 'ytbb-robust_pm0' is missing"):
         read_testbed(write(tmp_path / "t.csv", [("m", "50", "40")]), "ytbb-robust")
     with pytest.raises(InputError, match="name is 's': give n"):
         read_testbed(tmp_path / "t.csv", "s")
@@ -235,3 +244,13 @@ def test_published_intervals_of_the_base_row(published):
     assert tuple(round(100 * end, 1) for end in point.original.interval) == (64.7, 70.3)
     assert tuple(round(100 * end, 1) for end in point.perturbed.interval) == (49.5, 55.5)
     assert abs(point.effective.value) < 0.02
+
+
+def test_accuracies_whose_squares_vanish_are_the_same():
+    with pytest.raises(InputError, match="for all models"):
+        fit_line([1e-200, 2e-200, 3e-200], [0.1, 0.2, 0.3])
+
+
+def test_the_line_is_one():
+    with pytest.raises(InputError, match="line is a function"):
+        effective_robustness(5, 4, 10, lambda original: original)

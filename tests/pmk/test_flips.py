@@ -184,3 +184,18 @@ def test_json_of_an_average():
         "interval": None,
         "reason": "no two frames follow each other",
     }
+
+
+@pytest.mark.parametrize(
+    ("flips", "reference", "said"),
+    [
+        ([0.1], {"a": 0.1}, "flips is a list"),
+        ({"a": 0.1}, 3, "reference is a int"),
+        ({"a": 0.1, 1: 0.2}, {"b": 0.1}, "differ in"),
+        ({"a": [0.1, 0.2], "b": [0.1]}, {"a": 0.1, "b": 0.2}, r"flips\['b'\] has shape \(1,\)"),
+        ({"a": [[0.1], [0.2, 0.3]]}, {"a": 0.1}, r"flips\['a'\] is no array"),
+    ],
+)
+def test_odd_rates_are_refused(flips, reference, said):
+    with pytest.raises(InputError, match=said):
+        mean_flip_rate(flips, reference)

@@ -105,3 +105,30 @@ def test_the_maps_of_imagenet_vid_robust(shared):
     groups = pmk.read_class_map(folder / "class_idx_map.json")
     assert groups == [sorted(group) for group in pmk.read_class_map(folder / "rev_class_idx_map.json")]
     assert (len(groups), sum(map(len, groups))) == (30, 288)
+
+
+@pytest.mark.parametrize("how", ["sum", "mean"])
+def test_half_precision_is_added_in_double(how):
+    folded = pmk.fold(np.array([[60000.0, 60000.0]], dtype=np.float16), [[0, 1]], how=how)
+    assert folded[0, 0] == (120000.0 if how == "sum" else 60000.0)
+
+
+def test_scores_that_add_up_to_infinity_are_refused():
+    with pytest.raises(InputError, match=r"scores\[1\] come to infinity over groups\[0\]"):
+        pmk.fold([[1.0, 1.0], [1.7e308, 1.7e308]], [[0, 1]], how="sum")
+
+
+@pytest.mark.parametrize(("groups", "how"), [(None, "max"), ([[0]], ["max"]), (3, "sum")])
+def test_odd_groups_and_ways_are_refused(groups, how):
+    with pytest.raises(InputError, match=r"groups is|how is"):
+        pmk.fold([[0.0, 1.0]], groups, how=how)
+
+
+def test_one_class_under_two_keys_is_refused():
+    with pytest.raises(InputError, match="class_map has the class 7 under two keys"):
+        pmk.groups_of({"7": 0, "07": 1})
+
+
+def test_a_fine_class_has_one_coarse_class():
+    with pytest.raises(InputError, match="class_map has the fine class 7 in 0 and in 1: give it one place"):
+        pmk.groups_of({"0": [404, 7], "1": [7, 8]})

@@ -107,3 +107,11 @@ def test_options_reach_the_score_and_json(toy):
     assert row.score == score([oracle.PREDICTIONS[f] for f in toy.frames], toy, k=1, confidence=0.8)
     content = json.loads(json.dumps([row.to_dict() for row in frame_type_ablation(oracle.PREDICTIONS, toy)]))
     assert content[1]["without"] == "I" and content[1]["score"]["n"] == 3
+
+
+def test_one_k_and_frame_sets_are_needed():
+    frames = FrameSets({"a": ["b"]}, {"a": [0]}, frame_types={"a": "I", "b": "P"})
+    with pytest.raises(InputError, match="k is"):
+        frame_type_ablation({"a": 0, "b": 0}, frames, k=[1, 2])
+    with pytest.raises(InputError, match="frames is a dict"):
+        list(without_types({"a": ["b"]}))

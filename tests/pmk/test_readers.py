@@ -117,9 +117,13 @@ def test_the_latest_annotation_wins_also_if_it_rejects(ytbb):
             "ytid,time_ms,label\nv1,1000,0\n",
             "has no first label: clip 'v5_1000'",
         ),
-        ("ytbb_robustness_test_anchors_full.csv", "ytid,time_ms,label\nv1,1000,x\n", "line 2: label 'x'"),
-        ("ytbb_robustness_test_anchors_full.csv", "ytid,label\nv1,0\n", "line 1: ytid, label: the header names"),
-        ("ytbb_robustness_test_anchors_full.csv", "", "line 1: no header"),
+        ("ytbb_robustness_test_anchors_full.csv", "ytid,time_ms,label\nv1,1000,x\n", "line 2: label is 'x'"),
+        (
+            "ytbb_robustness_test_anchors_full.csv",
+            "ytid,label\nv1,0\n",
+            "line 1: 'time_ms' is missing: the columns are ytid, time_ms, label$",
+        ),
+        ("ytbb_robustness_test_anchors_full.csv", "", "line 1: 'ytid' is missing"),
     ],
 )
 def test_bad_youtube_bb_folders(ytbb, name, content, message):
@@ -174,12 +178,12 @@ def test_json_files_of_sets_labels_and_groups(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ('{"a": ["b"], "a": ["c"]}', "the key 'a' is there twice"),
+        ('{"a": ["b"], "a": ["c"]}', "key 'a' occurs twice in one object"),
         ('{"a": ["b"', r"no JSON \("),
         ('["a"]', "no JSON object"),
         ('{"a": "b"}', r"sets\['a'\] is 'b'"),
         ("[" * 100_000, r"no JSON \("),
-        (b"\xff\xfe", r"no JSON \("),
+        (b"\xff\xfe", r"not UTF-8 text \("),
     ],
 )
 def test_bad_json_files(tmp_path, text, message):
@@ -188,7 +192,7 @@ def test_bad_json_files(tmp_path, text, message):
     labels = write(tmp_path / "l.json", {"a": [0]})
     with pytest.raises(InputError, match=message) as refusal:
         pmk.read_sets(path, labels)
-    assert str(refusal.value).startswith(f"{path}: ")
+    assert str(refusal.value).startswith(str(path))
     assert str(refusal.value).count(str(path)) == 1
 
 
@@ -235,16 +239,16 @@ def test_a_table_of_three_columns_is_enough(tmp_path):
 @pytest.mark.parametrize(
     ("text", "message"),
     [
-        ("", "line 1: no header: the header names anchor, frame, labels"),
-        ("anchor,frame\na,a\n", "line 1: anchor, frame: the header names"),
-        ("anchor,frame,labels,colour\na,a,0,red\n", "line 1: anchor, frame, labels, colour"),
-        ("anchor,frame,labels,labels\na,a,0,1\n", "line 1: "),
+        ("", "line 1: 'anchor' is missing: the columns are anchor, frame, labels and, optionally, offset"),
+        ("anchor,frame\na,a\n", "line 1: 'labels' is missing"),
+        ("anchor,frame,labels,colour\na,a,0,red\n", "line 1: 'colour' is unknown"),
+        ("anchor,frame,labels,labels\na,a,0,1\n", "line 1: a name repeats"),
         ("anchor,frame,labels\n", "holds no line after the header"),
         ("anchor,frame,labels\na,a\n", "line 2: 2 cells, the header has 3"),
         ("anchor,frame,labels\na,a,dog\n", "line 2: labels is 'dog'"),
         ("anchor,frame,labels\na,b,\n", "labels lacks 1 of 1 anchors: a"),
-        ("anchor,frame,labels\na,a,0\na,b,\na,b,\n", r"sets\['a'\] holds 'b' twice"),
-        ("anchor,frame,labels\na,a,0\na,a,1\n", r"line 3: labels of 'a' is \[1\], but an earlier line says \[0\]"),
+        ("anchor,frame,labels\na,a,0\na,b,\na,b,\n", "line 4: 'b' of 'a' has line 3 already: keep one"),
+        ("anchor,frame,labels\na,a,0\na,a,1\n", "line 3: 'a' of 'a' has line 2 already: keep one"),
         ("anchor,frame,labels,offset\na,a,0,\na,b,,\n", "line 3: offset is ''"),
         ("anchor,frame,labels,offset\na,a,0,4\n", "line 2: the anchor 'a' has the offset 4"),
         ("anchor,frame,labels,decision\na,a,0,similar\n", "line 2: the anchor 'a' has a decision"),
@@ -282,3 +286,25 @@ def test_a_file_that_is_not_there(tmp_path):
         pmk.read(tmp_path / "none.csv")
     with pytest.raises(FileNotFoundError):
         pmk.read_predictions(tmp_path / "none.json")
+
+
+@pytest.mark.parametrize(
+    ("lines", "said"),
+    [
+        ("a,a,0\na,a,0\n", "line 3: 'a' of 'a' has line 2 already"),
+        ("a,a,0\na,b,0\na,b,0\n", "line 4: 'b' of 'a' has line 3 already"),
+        (",,0\n", "line 2: its anchor or frame is empty"),
+        ("a,a,1_0\n", "line 2: labels is '1_0'"),
+        (f"a,a,{'9' * 5000}\n", "line 2: labels is '999"),
+    ],
+)
+def test_odd_lines_of_a_table_are_refused(tmp_path, lines, said):
+    path = write(tmp_path / "sets.csv", "anchor,frame,labels\n" + lines)
+    with pytest.raises(InputError, match=said):
+        pmk.read(path)
+
+
+def test_a_refused_label_names_the_file_of_labels(tmp_path):
+    sets, labels = write(tmp_path / "s.json", {"a": ["b"]}), write(tmp_path / "l.json", {"a": []})
+    with pytest.raises(InputError, match=r"l\.json: labels\['a'\] is empty"):
+        pmk.read_sets(sets, labels)

@@ -109,3 +109,8 @@ def test_repr():
         "Average(value=0.5, n=2, interval=None, reason='10 groups are needed to resample')"
     )
     assert "models (2,)" in repr(ratio(np.eye(2), np.ones(2), **OPTIONS))
+
+
+def test_the_seed_is_a_whole_number():
+    with pytest.raises(InputError, match="seed is -1"):
+        mean([0.0, 1.0], confidence=0.95, seed=-1)

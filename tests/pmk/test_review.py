@@ -141,3 +141,29 @@ def test_records_json_and_repr(candidates):
     assert repr(found) == "ReviewEffect(drop 0.3333 of 3 anchors before, 0.0000 of 3 after)"
     content = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert content["pairs_after"] == 4 and content["before"]["n"] == 3
+
+
+@pytest.mark.parametrize("accept", ["similar", 3, None])
+def test_accepted_decisions_are_a_list(accept):
+    frames = FrameSets({"a": ["b"]}, {"a": [0]}, review={("a", "b"): "similar"})
+    with pytest.raises(InputError, match="accept is"):
+        accepted(frames, accept)
+
+
+def test_a_mapping_is_no_frame_sets():
+    frames = FrameSets(SETS, LABELS)
+    with pytest.raises(InputError, match="reviewed is a dict"):
+        review_effect(PREDICTIONS, frames, SETS)
+    with pytest.raises(InputError, match="frames is a dict"):
+        accepted(SETS)
+
+
+def test_groups_of_both_sides_must_agree():
+    groups = {"a": "film", "b": "film", "d": "other"}
+    grouped, plain = FrameSets(SETS, LABELS, groups=groups, classes=5), FrameSets(SETS, LABELS, classes=5)
+    regrouped = FrameSets(SETS, LABELS, groups={**groups, "d": "third"}, classes=5)
+    for candidates, reviewed, anchor in ((grouped, plain, "a"), (plain, grouped, "a"), (grouped, regrouped, "d")):
+        with pytest.raises(InputError, match=f"anchor '{anchor}' has the group .* in reviewed and .* in candidates"):
+            review_effect(PREDICTIONS, candidates, reviewed)
+    fewer = grouped.subset([True, False, True])
+    assert review_effect(PREDICTIONS, grouped, fewer).after.n == 2

@@ -283,7 +283,7 @@ def test_reachable_needs_a_class():
     assert pmk.score(oracle.PREDICTIONS, TOY).reachable is None
     with pytest.raises(InputError, match="reachable is empty"):
         pmk.score(oracle.PREDICTIONS, TOY, reachable=[])
-    with pytest.raises(InputError, match="reachable is -1"):
+    with pytest.raises(InputError, match="reachable has -1"):
         pmk.score(oracle.PREDICTIONS, TOY, reachable=[-1])
 
 
@@ -411,3 +411,36 @@ def test_no_right_anchor_leaves_errors_by_offset_undefined():
 def test_bad_confidence(confidence):
     with pytest.raises(InputError, match="confidence is"):
         pmk.score(oracle.PREDICTIONS, TOY, confidence=confidence)
+
+
+@pytest.mark.parametrize("k", [2, 10, 2**31 - 1, 2**31, 10**30])
+def test_a_k_beyond_every_frame_changes_nothing(k):
+    score = pmk.score(oracle.PREDICTIONS, TOY, k=k)
+    assert (score.original.count, score.perturbed.count) == (3, 2)
+    alone = pmk.score(oracle.PREDICTIONS, TOY, k=k, include_anchor=False)
+    assert alone.perturbed.count == 3  # the empty set still counts by its anchor
+
+
+@pytest.mark.parametrize("reachable", [3, "01", [4], [10**30], [True]])
+def test_reachable_classes_are_those_of_the_sets(reachable):
+    with pytest.raises(InputError, match=r"reachable (is|has)"):
+        pmk.score(oracle.PREDICTIONS, TOY, reachable=reachable)
+
+
+@pytest.mark.parametrize("seed", [-1, "x", None])
+def test_the_seed_is_checked_even_where_nothing_is_drawn(seed):
+    with pytest.raises(InputError, match="seed is"):
+        pmk.score(oracle.PREDICTIONS, TOY, seed=seed)
+
+
+@pytest.mark.parametrize("scored", [pmk.score, pmk.counts, pmk.neighbour_averages, pmk.offset_errors])
+def test_a_mapping_is_no_frame_sets(scored):
+    with pytest.raises(InputError, match="frames is a dict: give FrameSets"):
+        scored(oracle.PREDICTIONS, oracle.SETS)
+
+
+@pytest.mark.parametrize("function", [pmk.score, pmk.counts])
+def test_a_text_is_no_switch(function):
+    frames = pmk.FrameSets({"a": ["a2"]}, {"a": [0]})
+    with pytest.raises(InputError, match="include_anchor is 'no': give True or False"):
+        function({"a": 0, "a2": 0}, frames, include_anchor="no")

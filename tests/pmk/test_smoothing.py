@@ -294,3 +294,47 @@ def test_effect_refusals():
         smoothing_effect(scores, frames, places={"v/1": ("v", 1), "v/2": ("v", 1)})
     with pytest.raises(InputError, match="frames has no offsets"):
         smoothing_effect({"a": [1.0, 0], "x": [1.0, 0]}, FrameSets({"a": ["x"]}, {"a": [0]}, classes=2))
+
+
+SMALL = FrameSets({"v/3": ["v/2"]}, {"v/3": [0]}, classes=2)
+BOTH = {"v/2": [1.0, 0.0], "v/3": [0.0, 1.0]}
+
+
+@pytest.mark.parametrize("mode", ["centred", "causal"])
+def test_a_window_far_beyond_the_clip_is_the_whole_clip(mode):
+    scores, line = [[0.9, 0.1], [0.4, 0.6], [0.8, 0.2]], Timeline([0, 0, 0], [1, 2, 3])
+    wide = smooth(scores, line, window=999_999_999, mode=mode)
+    assert wide.used.tolist() == ([3, 3, 3] if mode == "centred" else [1, 2, 3])
+    np.testing.assert_array_equal(wide.classes, smooth(scores, line, window=7, mode=mode).classes)
+    with pytest.raises(InputError, match="window is 1000"):
+        smooth(scores, line, window=10**30 + 1, mode=mode)
+
+
+def test_scores_too_large_to_average_are_refused():
+    with pytest.raises(InputError, match=r"scores\[0, 1\] is 1.7e\+308"):
+        smooth([[0.0, 1.7e308], [0.0, 1.0]], Timeline([0, 0], [1, 2]), window=3)
+
+
+@pytest.mark.parametrize(
+    ("options", "said"),
+    [
+        ({"windows": 3}, "windows is 3"),
+        ({"windows": []}, "windows is"),
+        ({"modes": "causal"}, "modes is 'causal'"),
+        ({"modes": []}, "modes is"),
+        ({"k": [1, 2]}, "k is"),
+        ({"places": [1]}, "places is a list"),
+        ({"places": {"v/2": ("v", True), "v/3": ("v", 2)}}, "places.* has True"),
+        ({"places": {"v/2": (["v"], 1), "v/3": ("v", 2)}}, "places.* is"),
+        ({"places": {"v/2": ("v", 10**30), "v/3": ("v", 2)}}, "places.* has 1000"),
+        ({"frame_rate": 1e-320}, "frame_rate is"),
+    ],
+)
+def test_odd_options_of_the_effect_are_refused(options, said):
+    with pytest.raises(InputError, match=said):
+        smoothing_effect(BOTH, SMALL, **options)
+
+
+def test_the_effect_needs_frame_sets():
+    with pytest.raises(InputError, match="frames is a dict"):
+        smoothing_effect(BOTH, {"v/3": ["v/2"]})

@@ -58,3 +58,14 @@ def test_refusals():
     shared = FrameSets({"v/1": ["v/2"], "v/3": ["v/2"]}, {"v/1": [0], "v/3": [0]}, groups={"v/1": "v", "v/3": "v"})
     with pytest.raises(InputError, match="1 frames in several sets: v/2"):
         Timeline.of(shared)
+
+
+@pytest.mark.parametrize("time", [[0, 2**62], [-(2**62), 0], np.array([0, 2**64 - 1], dtype=np.uint64)])
+def test_numbers_that_would_overflow_are_refused(time):
+    with pytest.raises(InputError, match=r"time\[[01]\] is"):
+        Timeline([0, 1], time)
+
+
+def test_a_mapping_is_no_frame_sets():
+    with pytest.raises(InputError, match="frames is a dict"):
+        Timeline.of({"a": ["b"]})

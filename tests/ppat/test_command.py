@@ -7,6 +7,7 @@ import pytest
 
 from helpers import ppat
 from helpers.cli import main
+from helpers.errors import InputError
 from helpers.ppat import show
 from helpers.ppat.weights import uniform_q
 
@@ -195,7 +196,7 @@ def test_refused_files(folder, capsys):
         assert message in capsys.readouterr().err
     (folder / "pool.csv").write_text("loss\n1\n")
     assert score(folder) == 2
-    assert "line 1: 'proxy_loss' is missing: the header names proxy_loss" in capsys.readouterr().err
+    assert "line 1: 'proxy_loss' is missing: the columns are proxy_loss" in capsys.readouterr().err
 
 
 class TestFigures:
@@ -223,3 +224,13 @@ class TestFigures:
     def test_a_single_label_has_no_shares(self):
         with pytest.raises(ValueError, match="labels holds 1 label"):
             show.contributions(ppat.Labels([1.0], [0.1], 9), {})
+
+
+def test_a_failing_report_leaves_nothing_written(folder, monkeypatch):
+    def fails(*_, **__):
+        raise InputError("nothing can be drawn")
+
+    before = set(folder.iterdir())
+    monkeypatch.setattr(show, "budget_curve", fails)
+    assert score(folder, "--json", "out.json", "--html", "out.html") == 2
+    assert set(folder.iterdir()) == before

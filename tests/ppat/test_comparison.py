@@ -311,7 +311,7 @@ class TestLabelsSaved:
     @pytest.mark.parametrize(
         ("arguments", "message"),
         [
-            (([0.1, -0.1], 1.0, 5, 10), "std_error[1] is -0.1: it cannot be negative"),
+            (([0.1, -0.1], 1.0, 5, 10), "std_error[1] is -0.1: give numbers of at least 0"),
             ((0.1, -1.0, 5, 10), "variance[0] is -1.0"),
             ((math.nan, 1.0, 5, 10), "std_error[0] is nan"),
             (([0.1] * 3, [1.0] * 2, 5, 10), "std_error has 3 values and variance 2"),

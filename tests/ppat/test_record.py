@@ -151,7 +151,7 @@ class TestTable:
     @pytest.mark.parametrize(
         ("text", "message"),
         [
-            ("", "line 1: 'loss' is missing: the header names loss, q and, optionally, proxy_loss, index"),
+            ("", "line 1: 'loss' is missing: the columns are loss, q and, optionally, proxy_loss, index"),
             ("3,0.5\n", "line 1: 'loss' is missing"),
             ("loss,p\n1,0.5\n", "line 1: 'q' is missing"),
             ("loss,q,weight\n1,0.5,1\n", "line 1: 'weight' is unknown"),

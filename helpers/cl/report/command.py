@@ -3,12 +3,11 @@
 from __future__ import annotations
 
 import argparse
-import json
 import sys
 from pathlib import Path
 
 from ...errors import InputError
-from ...records import atomic
+from ...records import refuse_overwriting, write_json
 from .check import ReportCheck, check_report
 from .finding import FAIL
 from .template import template
@@ -32,12 +31,10 @@ def run(arguments: argparse.Namespace) -> int:
         return 0
     if arguments.report is None:
         raise InputError("REPORT is missing: name a report file, or ask for one with --template")
-    if arguments.json is not None and arguments.json.resolve() == arguments.report.resolve():
-        raise InputError(f"--json is {arguments.json}, which is the report: give a file of its own")
+    refuse_overwriting(vars(arguments), inputs=["report"])
     found = check_report(arguments.report)
     if arguments.json is not None:
-        with atomic(arguments.json) as temporary:
-            temporary.write_text(json.dumps(found.to_dict(), indent=2, allow_nan=False) + "\n", encoding="utf-8")
+        write_json(arguments.json, found.to_dict())
     for finding in found.findings:
         print(" ".join(str(finding).split()))
     for rule in found.skipped:

@@ -10,6 +10,7 @@ from typing import Any
 import yaml
 
 from ...errors import InputError
+from ...records import unique_keys
 from ..readers.reader import checked_path
 
 #: A report of 16 MiB holds about a hundred thousand cells.
@@ -73,7 +74,8 @@ def read_report(path: str | Path) -> dict[str, Any]:
         raise InputError(f"{path}: larger than {LARGEST // 2**20} MiB: keep learning curves and cells of one report")
     try:
         text = data.decode("utf-8-sig")
-        content = json.loads(text, object_pairs_hook=_once) if path.suffix == ".json" else yaml.load(text, _Loader)
+        is_json = path.suffix == ".json"
+        content = json.loads(text, object_pairs_hook=unique_keys) if is_json else yaml.load(text, _Loader)
     except RecursionError as error:
         raise InputError(f"{path}: {TOO_DEEP}") from error
     except (yaml.YAMLError, ValueError) as error:
@@ -94,12 +96,3 @@ def _is_deep(content: Any) -> bool:
         ]
         level = [inner for values in held for inner in values]
     return bool(level)
-
-
-def _once(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    content: dict[str, Any] = {}
-    for name, value in pairs:
-        if name in content:
-            raise ValueError(f"{name!r} is written twice: keep one")
-        content[name] = value
-    return content

@@ -14,8 +14,8 @@ from datetime import date
 from typing import Any
 
 from ...errors import InputError
+from ..inputs import LIMITS
 from ..metrics import METRICS
-from ..record import LIMITS
 from ..safety import upper_bound
 from ..score import metric
 from ..timestamps import check_timestamps

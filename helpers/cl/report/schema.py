@@ -8,6 +8,8 @@ from __future__ import annotations
 from typing import Any
 
 from ..grader import LEVELS
+from ..inputs import MOST
+from ..metrics import REGISTRY_VERSION
 from ..record import BASELINES, SCENARIOS
 from ..safety import FAMILIES
 
@@ -51,7 +53,7 @@ def number(words: str, *, least: float | None = None, most: float | None = None)
 
 def whole(words: str, *, least: int = 0) -> Field:
     """A whole number."""
-    return {"type": "integer", "minimum": least, "description": words}
+    return {"type": "integer", "minimum": least, "maximum": int(MOST), "description": words}
 
 
 def flag(words: str) -> Field:
@@ -120,7 +122,7 @@ META = group(
     authors=rows("who answers for it", text("name")),
     date=matching(DAY, "date of the report, YYYY-MM-DD"),
     tool=group("what computed the metrics", name=text("name"), version=text("version")),
-    metric_registry_version=text("version of the list of metric ids"),
+    metric_registry_version=text(f"version of the list of metric ids: {REGISTRY_VERSION}"),
     license=text("licence of the report"),
     content_hash=matching(HASH, "SHA-256 of the report without this field, as the checker computes it"),
 )
