@@ -22,6 +22,7 @@ from pathlib import Path
 from typing import Any
 
 import nbformat
+import torchless
 import vendor
 from jupyterlite_pyodide_kernel.constants import PYODIDE_CDN_URL, PYODIDE_KERNEL_PLUGIN_ID, PYODIDE_VERSION
 from nbformat import NotebookNode
@@ -54,8 +55,8 @@ PyTorch, which measures, does not exist in a browser. So `record` is `"shipped"`
 record that the book ships.
 """
 TORCH = """
-PyTorch does not exist in a browser: cells that import it are text here and do not run, and those that build on them
-fail.
+PyTorch does not exist in a browser. So the cells that need it, or what such a cell makes, are text here and do not run:
+{what}.
 """
 START = """\
 import sys
@@ -105,11 +106,16 @@ def browser_copy(notebook: NotebookNode, chapter: str, records: Path) -> Noteboo
     shipped = is_shipped(cell.source, chapter, records)
     if shipped:
         cell.source = parameters.rewrite(cell.source, {"record": "shipped"})
-    needs = any(needs_torch(cell) for cell in notebook.cells)
-    text = (INTRODUCTION + SHIPPED * shipped + TORCH * needs).rstrip()
+    try:
+        out = torchless.left_out(notebook.cells)
+    except SyntaxError as error:
+        raise LiteError(f"{chapter}: a cell is no Python ({error})") from error
+    missing = TORCH.format(what=named(notebook.cells, out)) if out else ""
+    text = (INTRODUCTION + SHIPPED * shipped + missing).rstrip()
     first = nbformat.v4.new_markdown_cell(text, id="in-the-browser")
     start = nbformat.v4.new_code_cell(START, id="start-in-the-browser")
-    notebook.cells = [first, start, *(as_text(cell) if needs_torch(cell) else cell for cell in notebook.cells)]
+    cells = [as_text(cell) if position in out else cell for position, cell in enumerate(notebook.cells)]
+    notebook.cells = [first, start, *cells]
     notebook.metadata["kernelspec"] = {"name": "python", "display_name": "Python (Pyodide)", "language": "python"}
     return notebook
 
@@ -129,9 +135,16 @@ def is_shipped(source: str, chapter: str, records: Path) -> bool:
     return offered
 
 
-def needs_torch(cell: NotebookNode) -> bool:
-    """Whether a code cell imports torch."""
-    return cell.cell_type == "code" and re.search(r"^\s*(import|from) torch\b", cell.source, flags=re.M) is not None
+def named(cells: list[NotebookNode], positions: set[int]) -> str:
+    """Where some cells stand: the headings above them, in order, and the cell that concludes by its name."""
+    where, heading = {}, "the beginning"
+    for position, cell in enumerate(cells):
+        if cell.cell_type == "markdown":
+            heading = next(iter(re.findall(r"^#+ (.+)$", cell.source, flags=re.M)[::-1]), heading)
+        elif position in positions:
+            concludes = "results.conclude(" in cell.source
+            where["the conclusion" if concludes else heading if heading == "the beginning" else f"*{heading}*"] = None
+    return "; ".join(where)
 
 
 def as_text(cell: NotebookNode) -> NotebookNode:

@@ -28,6 +28,7 @@ __getattr__ = attributes(
     __name__,
     {
         "attacks": "helpers.attacks torch",
+        "example": ".example torch",
         "explore": ".explore jupyter",
         "loss": ".regulariser:loss torch",
         "measure": ".measure torch",

@@ -466,4 +466,4 @@ def test_the_books_chapters_depend_on_what_they_use_alone() -> None:
     assert "helpers/pa/score.py" in found["pa"].parts["helpers"]
     others = ("tempora", "ppat", "pmk", "cl", "batch")
     assert not [name for name in found["pa"].parts["helpers"] if name.split("/")[1] in others]
-    assert set(found["pa"].parts["data"]) == {"data/published/pa.csv"}
+    assert set(found["pa"].parts["data"]) == {"data/published/pa.csv", "data/records/pa-digits.npz"}

@@ -2,8 +2,8 @@
 
     python tests/book/as_in_a_browser.py CHAPTER      the parameters are those of the grid `smoke`
 
-Prints a line for each cell that fails, and the number of cells that ran. The Python is this one: what it cannot show
-is what WebAssembly or another version does differently.
+Prints a line for each cell that fails, what each of the others showed last, and the number of cells that ran. The
+Python is this one: what it cannot show is what WebAssembly or another version does differently.
 """
 
 import contextlib
@@ -66,6 +66,8 @@ def run(chapter: str) -> int:
             with contextlib.redirect_stdout(printed):
                 outcome = shell.run_cell(cell.source)
             ran += outcome.success
+            if outcome.result is not None:
+                print(f"{cell.id} shows {type(outcome.result).__name__}")
             if not outcome.success:
                 failed += 1
                 print(f"{cell.id}: {printed.getvalue()[-600:]}")
