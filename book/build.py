@@ -27,6 +27,7 @@ REDIRECT = """<!DOCTYPE html>
 <html lang="en">
 <meta charset="utf-8">
 <title>Yardsticks</title>
+<link rel="icon" href="_static/favicon.svg">
 <meta http-equiv="refresh" content="0; url={url}">
 <p><a href="{url}">Yardsticks</a></p>
 </html>

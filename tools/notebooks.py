@@ -28,7 +28,6 @@ TAGS = {
     "hide-input",
     "hide-output",
     "hide-cell",
-    "remove-input",
     "remove-output",
     "scroll-output",
     "full-width",

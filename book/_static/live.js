@@ -50,6 +50,7 @@
       ]);
       this.input.after(this.bar);
       this.output = make("div", { class: "cell_output docutils container ys-live-output" });
+      nameSliders(this.output);
       this.mark("", "");
     }
 
@@ -141,6 +142,17 @@
     for (const image of cell.output.querySelectorAll("img:not([alt])")) {
       image.alt = `Picture made by ${cell.name}, without a description`;
     }
+  }
+
+  /** Sliders of ipywidgets have their label beside them: say it to screen readers too. They are drawn late, and anew. */
+  function nameSliders(output) {
+    const name = () => {
+      for (const handle of output.querySelectorAll(".noUi-handle")) {
+        const label = handle.closest(".widget-slider")?.querySelector(".widget-label");
+        handle.setAttribute("aria-label", label?.textContent || "slider");
+      }
+    };
+    new MutationObserver(name).observe(output, { childList: true, subtree: true });
   }
 
   /** Have the page's MathJax set an output that is a formula; dollars in other output are dollars. */

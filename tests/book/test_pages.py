@@ -1,10 +1,18 @@
 """The extension that adds links to a page and takes outside scripts from it."""
 
+from pathlib import Path
 from types import SimpleNamespace
+from urllib.parse import parse_qs, urlsplit
 
+import build
 import pages as extension
 import pytest
+import yaml
 from sphinx.errors import ExtensionError
+
+ROOT = Path(__file__).resolve().parents[2]
+PAGES = build.toc_pages(yaml.safe_load((ROOT / "_toc.yml").read_text(encoding="utf-8")))
+CHAPTERS = [page for page in PAGES if page.startswith("notebooks/")]
 
 PLACE = "https://github.com/someone/yardsticks"
 
@@ -33,6 +41,16 @@ def test_launch_links_follow_from_the_address() -> None:
         "Colab": "https://colab.research.google.com/github/someone/yardsticks/blob/main/notebooks/pa.ipynb",
         "Source": "https://github.com/someone/yardsticks/blob/main/notebooks/pa.ipynb",
     }
+
+
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_launch_links_name_files_of_the_repository(chapter: str) -> None:
+    links = dict(extension.launch_links(PLACE, f"{chapter}.ipynb"))
+    binder = parse_qs(urlsplit(links["Binder"]).query)["urlpath"][0]
+    assert (ROOT / binder.removeprefix("lab/tree/")).is_file()
+    for name in ("Colab", "Source"):
+        path = urlsplit(links[name]).path.partition("/blob/main/")[2]
+        assert path == f"{chapter}.ipynb" and (ROOT / path).is_file()
 
 
 def test_colab_is_offered_for_its_own_host_only() -> None:

@@ -69,7 +69,8 @@ def test_a_sound_book_builds(project: Path, run: Path) -> None:
     assert "42" in chapter, "the page shows the executed copy, not the stripped source"
     assert "<details" in chapter and "Show a solution" in chapter
     assert 'href="../student/demo.ipynb"' in chapter and 'href="../results/demo.result.json"' in chapter
-    assert "mybinder.org" in chapter and "colab.research" in chapter
+    assert "lab%2Ftree%2Fnotebooks%2Fdemo.ipynb" in chapter and "/blob/main/notebooks/demo.ipynb" in chapter
+    assert "mybinder.org" in chapter and "colab.research" in chapter and (project / "notebooks/demo.ipynb").is_file()
 
 
 def test_unknown_numbers_stop_the_build_and_all_are_named(project: Path, run: Path) -> None:

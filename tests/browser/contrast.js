@@ -1,13 +1,21 @@
-// Texts of the article that are hard to read: [{text, ratio, colour, ground}], the worst first.
-// A ratio of 4.5 is asked for, 3 for large text; what is not drawn is left out.
+// What is hard to see on the page: [{text, ratio, colour, ground}], the worst first; what is not drawn is left out.
+// Text asks for a ratio of 4.5, large text for 3; so do the icons of buttons and links, and the edges of what is typed
+// into, chosen from or dragged.
 () => {
+  // A theme that was just changed fades in; what counts is where it ends.
+  const still = document.head.appendChild(document.createElement("style"));
+  still.textContent = "* { transition: none !important }";
   const canvas = document.createElement("canvas").getContext("2d", { willReadFrequently: true });
+  const known = new Map();
   const rgba = (colour) => {
-    canvas.clearRect(0, 0, 1, 1);
-    canvas.fillStyle = colour;
-    canvas.fillRect(0, 0, 1, 1);
-    const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
-    return [r, g, b, a / 255];
+    if (!known.has(colour)) {
+      canvas.clearRect(0, 0, 1, 1);
+      canvas.fillStyle = colour;
+      canvas.fillRect(0, 0, 1, 1);
+      const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
+      known.set(colour, [r, g, b, a / 255]);
+    }
+    return known.get(colour);
   };
   const over = ([r, g, b, a], ground) => [r, g, b].map((value, i) => value * a + ground[i] * (1 - a));
   const luminance = (colour) => {
@@ -23,37 +31,74 @@
     for (let e = element; e; e = e.parentElement) layers.push(rgba(getComputedStyle(e).backgroundColor));
     return layers.reverse().reduce((below, layer) => over(layer, below), [255, 255, 255]);
   };
+  // What an image of the same drawing shows at the middle of a shape, as under the numbers of a heat map.
+  const groundOfShape = (shape) => {
+    let below = ground(shape);
+    const { left, top, width, height } = shape.getBoundingClientRect();
+    for (const image of shape.closest("svg").querySelectorAll("image")) {
+      const at = new DOMPoint(left + width / 2, top + height / 2).matrixTransform(image.getScreenCTM().inverse());
+      const x = (at.x - image.x.baseVal.value) / image.width.baseVal.value;
+      const y = (at.y - image.y.baseVal.value) / image.height.baseVal.value;
+      if (x < 0 || x >= 1 || y < 0 || y >= 1) continue;
+      canvas.clearRect(0, 0, 1, 1);
+      canvas.drawImage(image, -100 * x, -100 * y, 100, 100);
+      const [r, g, b, a] = canvas.getImageData(0, 0, 1, 1).data;
+      below = over([r, g, b, a / 255], below);
+    }
+    return below;
+  };
   const opacity = (element) => {
     let product = 1;
     for (let e = element; e; e = e.parentElement) product *= Number(getComputedStyle(e).opacity);
     return product;
   };
+  const isDrawn = (element) =>
+    getComputedStyle(element).visibility !== "hidden" && opacity(element) > 0 && element.getClientRects().length > 0;
 
-  const article = document.querySelector("article");
-  const walker = document.createTreeWalker(article, NodeFilter.SHOW_TEXT);
   const found = [];
-  const judge = (element, colour, text) => {
-    const style = getComputedStyle(element);
-    if (style.visibility === "hidden" || !element.getClientRects().length) return;
-    const below = ground(element);
+  const judge = (element, colour, text, below, wanted) => {
     const [r, g, b, a] = rgba(colour);
     const seen = ratio(over([r, g, b, a * opacity(element)], below), below);
+    if (seen < wanted) found.push({ text, ratio: seen, colour, ground: below.map(Math.round).join(" ") });
+  };
+  const judgeText = (element, colour, text, below = ground(element)) => {
+    if (!isDrawn(element)) return;
+    const style = getComputedStyle(element);
     const size = parseFloat(style.fontSize);
     const large = size >= 24 || (size >= 18.66 && Number(style.fontWeight) >= 700);
-    if (seen < (large ? 3 : 4.5)) found.push({ text, ratio: seen, colour, ground: below.map(Math.round).join(" ") });
+    judge(element, colour, text, below, large ? 3 : 4.5);
   };
 
+  const walker = document.createTreeWalker(document.body, NodeFilter.SHOW_TEXT);
   while (walker.nextNode()) {
     const text = walker.currentNode.textContent.trim();
     const element = walker.currentNode.parentElement;
-    // A heading's link sign is shown on hovering only; formulas hold text for screen readers.
-    if (!text || element.closest(".headerlink, mjx-assistive-mml, script, style")) continue;
+    // A heading's link sign is shown on hovering only; formulas hold text for screen readers; what is disabled may fade.
+    if (!text || element.closest(".headerlink, mjx-assistive-mml, script, style, noscript, option, :disabled")) continue;
     const drawn = element.closest("svg");
-    judge(element, drawn ? getComputedStyle(element).fill : getComputedStyle(element).color, text.slice(0, 60));
+    judgeText(element, drawn ? getComputedStyle(element).fill : getComputedStyle(element).color, text.slice(0, 60));
   }
   // Letters that were turned into outlines: matplotlib puts each text into a group of its own, "…text_7".
-  for (const shape of article.querySelectorAll('figure.ys-figure svg g[id*="text_"] :is(path, use)')) {
-    if (!shape.closest("defs")) judge(shape, getComputedStyle(shape).fill, shape.closest('g[id*="text_"]').id);
+  for (const shape of document.querySelectorAll('figure.ys-figure svg g[id*="text_"] :is(path, use)')) {
+    if (shape.closest("defs")) continue;
+    judgeText(shape, getComputedStyle(shape).fill, shape.closest('g[id*="text_"]').id, groundOfShape(shape));
   }
+
+  for (const field of document.querySelectorAll("input[placeholder]")) {
+    judgeText(field, getComputedStyle(field, "::placeholder").color, `placeholder ${field.placeholder}`);
+  }
+  for (const icon of document.querySelectorAll(":is(a, button, label, summary) svg")) {
+    if (isDrawn(icon)) judge(icon, getComputedStyle(icon).color, `icon ${icon.dataset.icon}`, ground(icon), 3);
+  }
+  const controls = 'input:not([type="hidden"]), select, textarea, [role="textbox"], .noUi-handle';
+  for (const control of document.querySelectorAll(controls)) {
+    if (!isDrawn(control) || control.disabled) continue;
+    const style = getComputedStyle(control);
+    const below = ground(control.parentElement);
+    const name = `edge of ${control.ariaLabel ?? control.name ?? control.className}`;
+    if (control.type === "range") judge(control, style.accentColor, name, below, 3);
+    else if (parseFloat(style.borderBottomWidth)) judge(control, style.borderBottomColor, name, below, 3);
+  }
+  still.remove();
   return found.sort((a, b) => a.ratio - b.ratio);
 }

@@ -44,7 +44,7 @@ def cell(code: str, printed: str | None, *, hidden: bool) -> str:
     )
     if hidden:
         source = (
-            '<details class="admonition hide above-input"><summary aria-label="Toggle hidden content">'
+            '<details class="admonition hide above-input"><summary>'
             '<p class="collapsed admonition-title">Show code cell source</p>'
             f'<p class="expanded admonition-title">Hide code cell source</p></summary>{source}</details>'
         )

@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 
 ROOT = Path(__file__).resolve().parents[2]
-TARGETS = ("book", "test", "lint", "lab", "bench")
+TARGETS = ("book", "test", "serve", "lint", "lab", "bench")
 SET_UP = ("-m venv", "pip install")
 
 

@@ -26,6 +26,14 @@ def test_every_link_leads_to_a_file():
         assert (ROOT / target).exists(), target
 
 
+def test_every_picture_is_there_is_small_and_is_described():
+    pictures = re.findall(r"!\[([^\]]*)\]\(([^)]+)\)", TEXT)
+    assert {Path(target).name for _, target in pictures} >= {"explore.png", "run.png"}
+    for description, target in pictures:
+        assert len(description.split()) > 5, target
+        assert (ROOT / target).stat().st_size < 150_000, target
+
+
 def test_the_five_lines_run(tmp_path):
     code = re.search(r"```python\n(.*?)```", TEXT, flags=re.S).group(1)
     rng = np.random.default_rng(0)
