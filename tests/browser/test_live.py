@@ -140,6 +140,10 @@ def test_another_sites_page_gets_no_kernel(
 # -------------------------------------------------------------------- every chapter
 
 
+# No figure of this chapter depends on its seed.
+CHANGES = {"notebooks/cl": ("confidence: float = 0.95", "confidence: float = 0.8")}
+
+
 @pytest.mark.slow
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_every_cell_of_a_chapter_runs_and_a_changed_parameter_changes_a_figure(
@@ -147,7 +151,9 @@ def test_every_cell_of_a_chapter_runs_and_a_changed_parameter_changes_a_figure(
 ) -> None:
     tab = open_live(chapter)
     figures = "figure.ys-figure > svg"
-    printed = tab.eval_on_selector_all(figures, "all => all.map((one) => one.outerHTML)")
+    # what live controls draw is not on the printed page
+    content = "all => all.filter((one) => !one.closest('.jupyter-widgets')).map((one) => one.outerHTML)"
+    printed = tab.eval_on_selector_all(figures, content)
     press(tab, "Edit first")
     says(tab, "^The cells are live")
     parameters = tab.locator(".cell.tag_parameters pre[role=textbox]")
@@ -155,15 +161,16 @@ def test_every_cell_of_a_chapter_runs_and_a_changed_parameter_changes_a_figure(
     assert parameters.count() == 1
     parameters.focus()
     tab.keyboard.press("Control+a")
-    tab.keyboard.insert_text(values.replace("seed: int = 0", "seed: int = 1"))
+    before, after = CHANGES.get(chapter, ("seed: int = 0", "seed: int = 1"))
+    tab.keyboard.insert_text(values.replace(before, after))
     press(tab, "Run all")
     count = tab.locator("article pre[role=textbox]").count()
     assert says(tab, "^All|^Stopped", 180).startswith(f"All {count} cells done")
     assert set(states(tab)) == {"done"}
-    now = tab.eval_on_selector_all(figures, "all => all.map((one) => one.outerHTML)")
+    now = tab.eval_on_selector_all(figures, content)
     assert len(now) == len(printed)
     if printed:
-        assert "seed: int = 0" in values
+        assert before in values
         assert now != printed
     assert tab.locator("article svg[role=img]:not([aria-label]), article img:not([alt])").count() == 0
     assert illegible(tab) == []
