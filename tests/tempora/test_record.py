@@ -350,7 +350,7 @@ HEAD = "size,correct,intrinsic_ms,extrinsic_ms\n"
         ("a.json", "{", "a.json: is no JSON"),
         ("a.json", '{"arguments": {}, "results": {}}', "a.json: entry 'results' is empty"),
         ("a.json", '{"arguments": {}, "results": {"fog": {}}}', "results, fog: entry 'batch_summaries' is missing"),
-        ("a.npz", "no archive", "a.npz: holds Python objects, which are never loaded"),
+        ("a.npz", "no archive", "a.npz: is no .npz file"),
     ],
 )
 def test_bad_files_name_the_place(tmp_path, name, text, message):
