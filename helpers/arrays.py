@@ -182,10 +182,16 @@ def first_largest(values: np.ndarray) -> np.ndarray:
         return np.argmax(values, axis=1)
     found = np.empty(rows, dtype=np.int64)
     rank = np.arange(columns, 0, -1, dtype=np.int8)[:, None]  # the first of equals ranks highest
-    for start in range(0, rows, 4096):
-        turned = np.ascontiguousarray(values[start : start + 4096].T)
-        largest = turned == turned.max(axis=0)
-        found[start : start + 4096] = columns - (largest * rank).max(axis=0)
+    slab = min(rows, 8192)
+    turned, largest = np.empty((columns, slab), values.dtype), np.empty((columns, slab), dtype=bool)
+    for start in range(0, rows, 8192):
+        some = values[start : start + slab].T
+        now, hit = turned[:, : some.shape[1]], largest[:, : some.shape[1]]
+        now[...] = some
+        np.equal(now, now.max(axis=0), out=hit)
+        ranks = hit.view(np.int8)
+        np.multiply(ranks, rank, out=ranks)
+        found[start : start + slab] = columns - ranks.max(axis=0)
     return found
 
 
