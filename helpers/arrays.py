@@ -184,7 +184,7 @@ def first_largest(values: np.ndarray) -> np.ndarray:
     rank = np.arange(columns, 0, -1, dtype=np.int8)[:, None]  # the first of equals ranks highest
     slab = min(rows, 8192)
     turned, largest = np.empty((columns, slab), values.dtype), np.empty((columns, slab), dtype=bool)
-    for start in range(0, rows, 8192):
+    for start in range(0, rows, slab or 1):
         some = values[start : start + slab].T
         now, hit = turned[:, : some.shape[1]], largest[:, : some.shape[1]]
         now[...] = some

@@ -14,10 +14,9 @@ import math
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
-from numbers import Real
 from typing import Any
 
-from . import lazy, results
+from . import arrays, lazy, results
 from .errors import InputError
 from .figures import SERIES
 
@@ -134,7 +133,7 @@ class _Control:
 
     @property
     def words(self) -> list[str]:
-        return [f"{option:.4g}" if _is_number(option) else str(option) for option in self.options]
+        return [f"{option:.4g}" if arrays.is_number(option) else str(option) for option in self.options]
 
     def binding(self, alt: Any) -> Any:
         if self.is_slider:
@@ -257,15 +256,11 @@ def _check_numbers(
             value = row[column]
             if value is None and column in optional:
                 continue
-            if not _is_number(value) or not math.isfinite(value):
+            if not arrays.is_number(value):
                 hint = ", or None where it is undefined" if column in optional else ""
                 raise InputError(f"rows[{number}][{column!r}] is {value!r}: give a finite number{hint}")
             if column in logarithmic and value <= 0:
                 raise InputError(f"rows[{number}][{column!r}] is {value!r}: a logarithmic axis begins above 0")
-
-
-def _is_number(value: Any) -> bool:
-    return isinstance(value, Real) and not isinstance(value, bool)
 
 
 def _has_texts(rows: Sequence[Row], column: str) -> bool:
@@ -338,7 +333,7 @@ def _data(
 
 
 def _rounded(value: Any) -> Any:
-    return float(f"{value:.4g}") if _is_number(value) else value
+    return float(f"{value:.4g}") if arrays.is_number(value) else value
 
 
 def _specification(
@@ -507,7 +502,7 @@ def controls(draw: Callable[..., Any], **choices: tuple[str, Sequence[Any]]) -> 
 def _widget(widgets: Any, label: str, values: Sequence[Any]) -> Any:
     style = {"description_width": "initial"}
     wide = {"width": "100%", "max_width": "34rem"}
-    if not all(_is_number(value) for value in values):
+    if not all(arrays.is_number(value) for value in values):
         return widgets.Dropdown(options=list(values), description=label, style=style, layout=wide)
     options = [(f"{value:.4g}", value) for value in values]
     # redrawn once the slider is let go: a figure takes a moment

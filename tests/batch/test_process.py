@@ -394,7 +394,7 @@ time.sleep(60)"""
         runner.wait()
 
 
-@pytest.mark.parametrize("place_of_the_error", ["ys-1/work/a", None])
+@pytest.mark.parametrize("place_of_the_error", ["ys-1/notebooks/a", None])
 def test_a_job_fails_when_there_is_no_room_for_its_files(
     place: Path, monkeypatch: pytest.MonkeyPatch, place_of_the_error: str | None
 ) -> None:

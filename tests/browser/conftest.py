@@ -5,6 +5,7 @@ import shutil
 import sys
 import threading
 from collections.abc import Callable, Iterator
+from contextlib import contextmanager
 from functools import partial
 from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
@@ -18,21 +19,32 @@ from .trial import trial_page
 sys.path.insert(0, str(Path(__file__).resolve().parents[2] / "book"))  # build.py knows the pages
 
 
-class _Quiet(SimpleHTTPRequestHandler):
+class Quiet(SimpleHTTPRequestHandler):
+    """Files, without a line on standard error for each."""
+
     def log_message(self, format: str, *args: Any) -> None:
         pass
+
+
+@contextmanager
+def static(folder: Path, handler: type[Quiet] = Quiet) -> Iterator[str]:
+    """Serve a folder on this machine; the address holds until the block ends."""
+    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(handler, directory=str(folder)))
+    thread = threading.Thread(target=server.serve_forever, daemon=True)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_port}"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
 
 
 @pytest.fixture(scope="session")
 def address(html: Path) -> Iterator[str]:
     """Where the built book is served."""
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Quiet, directory=str(html)))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with static(html) as served:
+        yield served
 
 
 @pytest.fixture(scope="session")

@@ -3,11 +3,8 @@ is needed."""
 
 import hashlib
 import json
-import threading
 import zipfile
 from collections.abc import Iterator
-from functools import partial
-from http.server import SimpleHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
@@ -15,7 +12,7 @@ from urllib.parse import urlsplit
 import browser as browsers_python
 import pytest
 
-from .conftest import watched
+from .conftest import Quiet, static, watched
 
 ROOT = Path(__file__).resolve().parents[2]
 CHAPTERS = sorted(path.name for path in (ROOT / "notebooks").glob("*.ipynb"))
@@ -80,11 +77,8 @@ def test_without_network_a_cell_says_what_is_missing(tab: Any, address: str, com
     assert run_cell(tab, 1, "import sys\nprint(len(sys.path) > 1)") == "True"
 
 
-class _Distribution(SimpleHTTPRequestHandler):
+class Distribution(Quiet):
     """What Pyodide's public address is in the world outside."""
-
-    def log_message(self, format: str, *args: Any) -> None:
-        pass
 
     def end_headers(self) -> None:
         self.send_header("Access-Control-Allow-Origin", "*")
@@ -96,13 +90,8 @@ def distribution(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[str
     """Another host that has empty packages of the right names, and these files by name."""
     folder = tmp_path_factory.mktemp("distribution")
     wheels = {name: empty_wheel(name, folder) for name in browsers_python.FETCHED}
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(_Distribution, directory=str(folder)))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}", wheels
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with static(folder, Distribution) as host:
+        yield host, wheels
 
 
 def empty_wheel(name: str, folder: Path) -> Path:
@@ -128,10 +117,7 @@ def moved(html: Path, distribution: tuple[str, dict[str, Path]]) -> Iterator[str
         lock["packages"][name] |= {"file_name": f"{host}/{wheel.name}", "sha256": digest, "depends": []}
     text = json.dumps(lock).encode()
 
-    class Book(SimpleHTTPRequestHandler):
-        def log_message(self, format: str, *args: Any) -> None:
-            pass
-
+    class Book(Quiet):
         def do_GET(self) -> None:
             if urlsplit(self.path).path != LOCK:
                 return super().do_GET()
@@ -141,13 +127,8 @@ def moved(html: Path, distribution: tuple[str, dict[str, Path]]) -> Iterator[str
             self.end_headers()
             self.wfile.write(text)
 
-    server = ThreadingHTTPServer(("127.0.0.1", 0), partial(Book, directory=str(html)))
-    thread = threading.Thread(target=server.serve_forever, daemon=True)
-    thread.start()
-    yield f"http://127.0.0.1:{server.server_port}"
-    server.shutdown()
-    thread.join()
-    server.server_close()
+    with static(html, Book) as served:
+        yield served
 
 
 def test_with_network_the_packages_come_from_the_other_host(
