@@ -10,7 +10,8 @@ import importlib.metadata
 import json
 import os
 import platform
-import tempfile
+import secrets
+import stat
 import tokenize
 import zipfile
 import zlib
@@ -102,24 +103,25 @@ class atomic:
         self.path = Path(path)
 
     def __enter__(self) -> Path:
-        if self.path.exists() and not (self.path.is_file() or self.path.is_dir()):
-            raise InputError(f"{self.path}: is a device or a pipe, which a file would replace: give the name of a file")
         self.target = Path(os.path.realpath(self.path))
         try:
-            handle, name = tempfile.mkstemp(prefix=f".{self.target.name}.", dir=self.target.parent)
+            # one look: another writer may rename or remove the file between two
+            mode = self.target.stat().st_mode
+        except OSError:
+            mode = stat.S_IFREG  # nothing is there, or making the file will say what is wrong
+        if not (stat.S_ISREG(mode) or stat.S_ISDIR(mode)):
+            raise InputError(f"{self.path}: is a device or a pipe, which a file would replace: give the name of a file")
+        self.temporary = self.target.with_name(f".{self.target.name}.{secrets.token_hex(8)}")
+        try:
+            # not tempfile's private file: a result is as readable as any other new file
+            self.temporary.touch(exist_ok=False)
         except OSError as error:
             raise self._named(error) from error
-        os.close(handle)
-        self.temporary = Path(name)
         return self.temporary
 
     def __exit__(self, kind: object, *_: object) -> None:
         try:
             if kind is None:
-                # mkstemp makes private files; a result is as readable as any other new file
-                umask = os.umask(0)
-                os.umask(umask)
-                self.temporary.chmod(0o666 & ~umask)
                 self.temporary.replace(self.target)
         except OSError as error:
             raise self._named(error) from error

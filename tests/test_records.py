@@ -3,6 +3,7 @@
 import json
 import os
 import pickle
+import threading
 import zipfile
 from pathlib import Path
 
@@ -386,6 +387,26 @@ def test_an_interrupt_leaves_nothing_behind(tmp_path):
         temporary.write_text("half")
         raise KeyboardInterrupt
     assert list(tmp_path.iterdir()) == []
+
+
+def test_a_file_that_others_remove_meanwhile_is_written_all_the_same(tmp_path):
+    """Two looks at the old file, one before and one after it went, would find it to be neither file nor nothing."""
+    path, done = tmp_path / "x.txt", threading.Event()
+
+    def remove():
+        while not done.is_set():
+            path.unlink(missing_ok=True)
+
+    remover = threading.Thread(target=remove)
+    remover.start()
+    try:
+        for _ in range(2000):
+            with records.atomic(path) as temporary:
+                temporary.write_text("whole")
+    finally:
+        done.set()
+        remover.join()
+    assert {entry.name for entry in tmp_path.iterdir()} <= {"x.txt"}
 
 
 @pytest.mark.skipif(os.name == "nt", reason="Windows has no file modes")

@@ -6,7 +6,6 @@ import json
 import os
 import subprocess
 import sys
-import tempfile
 import threading
 import time
 import zipfile
@@ -227,9 +226,8 @@ def cut_off(code: int) -> Callable[..., Any]:
 
 STEPS: dict[str, Callable[[int], tuple[object, str, Any]]] = {
     "folder: make the folder": lambda code: (Path, "mkdir", failing(code)),
-    "folder: name it beside": lambda code: (tempfile, "mkstemp", failing(code)),
+    "folder: name it beside": lambda code: (Path, "touch", failing(code)),
     "folder: write": lambda code: (Path, "write_bytes", cut_off(code)),
-    "folder: make it readable": lambda code: (Path, "chmod", failing(code)),
     "folder: rename": lambda code: (Path, "replace", failing(code)),
     "memory: make the folder": lambda code: (MemoryFileSystem, "makedirs", failing(code)),
     "memory: open": lambda code: (MemoryFileSystem, "_open", failing(code)),
