@@ -1,8 +1,9 @@
 """Fetch the browser libraries that the book serves itself, so that its pages name no outside host.
 
 `book/vendor.json` lists npm packages by name, version and hash, and the files wanted of each. They are
-unpacked into `_build/vendor/<name>/`, which Sphinx copies into the static files; those of the parts "lite" (see
-lite.py) and "tests" (never part of the book) into folders of their own. What is there already is not fetched again.
+unpacked into `_build/vendor/<name>/`, which Sphinx copies into the static files; those of the part "lite" (see lite.py)
+and of the parts "tests" and "numbers" (for tests only, never in the book) into folders of their own. What is there
+already is not fetched again.
 """
 
 import base64
@@ -47,7 +48,7 @@ class Package:
 
 
 def read_packages(path: Path, part: str = "pages") -> list[Package]:
-    """The packages listed in a vendor.json for one part: the book's "pages", "lite" or the "tests"."""
+    """The packages listed in a vendor.json for one part: "pages" and "lite" of the book, "tests" and "numbers"."""
     packages = [Package(**entry) for entry in json.loads(path.read_text(encoding="utf-8"))]
     return [package for package in packages if package.part == part]
 

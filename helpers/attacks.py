@@ -17,7 +17,7 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy, log_softmax
 
 from . import arrays
-from .errors import InputError
+from .errors import InputError, brief
 from .models.training import evaluating
 
 NORMS = ("linf", "l2")
@@ -110,7 +110,8 @@ def pgd(
     Raises
     ------
     InputError
-        An unknown norm, keep or objective, a negative budget, pictures outside [0, 1], labels that do not match.
+        An unknown norm, keep or objective, a negative budget, a step that is not positive, pictures outside [0, 1],
+        labels that do not match.
 
     References
     ----------
@@ -128,11 +129,14 @@ def pgd(
         "objective": objective,
         "seed": seed,
     }
-    _check_choice("norm", norm, NORMS)
-    _check_choice("keep", keep, KEEP)
-    _check_choice("objective", objective, OBJECTIVES)
-    if not 0.0 <= eps < math.inf:
-        raise InputError(f"eps is {eps}: give a budget of at least 0, in units of full brightness")
+    arrays.one_of(norm, "norm", NORMS)
+    arrays.one_of(keep, "keep", KEEP)
+    arrays.one_of(objective, "objective", OBJECTIVES)
+    if not arrays.is_number(eps) or eps < 0:
+        raise InputError(f"eps is {brief(eps)}: give a budget of at least 0, in units of full brightness")
+    if step is not None:
+        _check_length(step)
+    arrays.truth(random_start, "random_start")
     arrays.whole_number(steps, "steps", least=1)
     arrays.whole_number(restarts, "restarts", least=1)
     arrays.whole_number(seed, "seed", least=0)
@@ -198,10 +202,11 @@ def fmn(
     ----------
     Pintor et al. (2021), arXiv:2102.12827.
     """
-    _check_choice("norm", norm, NORMS)
+    arrays.one_of(norm, "norm", NORMS)
     arrays.whole_number(steps, "steps", least=1)
-    if step <= 0 or not 0 < gamma < 1:
-        raise InputError(f"step is {step} and gamma {gamma}: give step > 0 and gamma between 0 and 1")
+    _check_length(step)
+    if not arrays.is_number(gamma) or not 0 < gamma < 1:
+        raise InputError(f"gamma is {brief(gamma)}: give a number between 0 and 1")
     settings = {"attack": "fmn", "norm": norm, "steps": steps, "step": step, "gamma": gamma}
     with _ready(model, x):
         classes = _classes(model, x, y)
@@ -351,7 +356,7 @@ def _column(values: Tensor, like: Tensor) -> Tensor:
 def _classes(model: nn.Module, x: Tensor, y: Tensor | None) -> Tensor:
     """The classes to move away from, checked."""
     with torch.no_grad():
-        logits = model(x)
+        logits = model(x if y is None else x[:1])  # one picture tells how many classes there are
     if y is None:
         return logits.argmax(dim=1)
     checked = arrays.check_labels(y, n=len(x), k=logits.shape[1], name="y")
@@ -370,6 +375,8 @@ def _judged(
 @contextmanager
 def _ready(model: nn.Module, x: Tensor) -> Iterator[None]:
     """Check the pictures, and run the model in evaluation mode meanwhile."""
+    if not isinstance(x, Tensor):
+        raise InputError(f"x is a {type(x).__name__}: give a torch tensor of pictures")
     if not (x.is_floating_point() and x.ndim >= 2 and len(x)):
         raise InputError(f"x has shape {tuple(x.shape)} and type {x.dtype}: give floating-point pictures, first axis n")
     bad = ((x < 0) | (x > 1) | x.isnan()).flatten(1).any(dim=1).nonzero()
@@ -381,6 +388,6 @@ def _ready(model: nn.Module, x: Tensor) -> Iterator[None]:
         yield
 
 
-def _check_choice(name: str, value: str, choices: tuple[str, ...]) -> None:
-    if value not in choices:
-        raise InputError(f"{name} is {value!r}: choose one of {', '.join(choices)}")
+def _check_length(step: float) -> None:
+    if not arrays.is_number(step) or step <= 0:
+        raise InputError(f"step is {brief(step)}: give a length above 0")

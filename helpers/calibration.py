@@ -8,8 +8,7 @@ import numpy as np
 from scipy.optimize import brentq
 from scipy.special import log_softmax, softmax
 
-from . import arrays, records
-from .errors import InputError
+from . import arrays
 
 LAYOUT = "a row per input and a column per class, shape (n, k)"
 
@@ -49,14 +48,13 @@ def expected_calibration_error(logits: Any, labels: Any, *, bins: int = 15) -> f
     >>> round(expected_calibration_error([[50.0, 0.0], [50.0, 0.0]], [0, 1]), 6)
     0.5
     """
-    if bins < 1:
-        raise InputError(f"bins is {bins}: give at least 1")
+    arrays.whole_number(bins, "bins", least=1)
     scores, classes = _scores_and_labels(logits, labels)
     probabilities = softmax(scores, axis=1)
     confidence = probabilities.max(axis=1)
     right = probabilities.argmax(axis=1) == classes
     which = np.clip(np.ceil(confidence * bins).astype(int) - 1, 0, bins - 1)
-    gap = np.bincount(which, weights=right - confidence, minlength=bins)
+    gap = arrays.counts(which, weights=right - confidence, minlength=bins)
     return float(np.sum(np.abs(gap)) / len(classes))
 
 
@@ -115,6 +113,6 @@ def fit_temperature(logits: Any, labels: Any) -> float:
 
 def _scores_and_labels(logits: Any, labels: Any) -> tuple[np.ndarray, np.ndarray]:
     scores = arrays.to_numpy(arrays.check_matrix(logits, "logits", layout=LAYOUT)).astype(np.float64)
-    records.refuse_not_finite(scores, "logits")
+    arrays.refuse_not_finite(scores, "logits")
     n, k = scores.shape
     return scores, arrays.check_labels(labels, n=n, k=k)

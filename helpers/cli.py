@@ -1,7 +1,7 @@
 """The command `yardsticks`: one verb per thing a person does.
 
 ``helpers/<house>/command.py`` adds ``yardsticks score <house>``, and the command module of each package in `VERBS`
-its verb, as far as there is one. A command module offers `SUMMARY`, `configure(parser)` and
+its verb. A command module offers `SUMMARY`, `configure(parser)` and
 `run(arguments) -> exit status`, and imports nothing heavy at module level.
 """
 
@@ -9,10 +9,8 @@ from __future__ import annotations
 
 import argparse
 import importlib
-import importlib.util
 import sys
 from collections.abc import Sequence
-from types import ModuleType
 from typing import Any
 
 from . import __version__
@@ -44,23 +42,17 @@ def _parser() -> argparse.ArgumentParser:
         required=True, metavar="CHAPTER"
     )
     for house in HOUSES:
-        _add(score, house, _command(house))
+        _add(score, house, house)
     for verb, package in VERBS.items():
-        _add(verbs, verb, _command(package))
+        _add(verbs, verb, package)
     return parser
 
 
-def _command(package: str) -> ModuleType | None:
-    """The package's command module, or None where the package has none yet."""
-    name = f"helpers.{package}.command"
-    return importlib.import_module(name) if importlib.util.find_spec(name) else None
-
-
-def _add(verbs: Any, name: str, command: ModuleType | None) -> None:
-    if command is not None:
-        parser = verbs.add_parser(name, help=command.SUMMARY, description=command.SUMMARY)
-        command.configure(parser)
-        parser.set_defaults(run=command.run)
+def _add(verbs: Any, name: str, package: str) -> None:
+    command = importlib.import_module(f"helpers.{package}.command")
+    parser = verbs.add_parser(name, help=command.SUMMARY, description=command.SUMMARY)
+    command.configure(parser)
+    parser.set_defaults(run=command.run)
 
 
 def _one_line(error: Exception) -> str:

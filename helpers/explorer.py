@@ -11,9 +11,11 @@ import html
 import itertools
 import json
 import math
+import os
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Any
 
 from . import arrays, lazy, results
@@ -25,6 +27,7 @@ Row = Mapping[str, Any]
 MOST_BYTES = 200_000
 VEGA_LITE = "6.4"
 WIDTH, HEIGHT = 560, 300
+_VEGA_LITE_TYPE = "application/vnd.vegalite.v5+json"  # the latest that JupyterLab knows
 _SHAPES = {"o": "circle", "s": "square", "^": "triangle-up", "D": "diamond"}
 _DASHES = {"-": [1, 0], "--": [6, 3], "-.": [7, 2, 2, 2], ":": [2, 2]}
 _INK = "currentColor"  # the page's own, in light, in dark and in print
@@ -89,10 +92,17 @@ class Explorer:
             f'<div class="ys-explorer-static">{self.svg or html.escape(self.alt)}</div>{caption}</figure>'
         )
 
-    def _repr_mimebundle_(self, **_: Any) -> dict[str, Any]:
-        # JupyterLab would take the HTML, in which nothing moves; where that has no picture, it draws the panel itself
-        panel = {"application/vnd.vegalite.v5+json": self.spec} if self.svg is None else {"text/html": self.html}
-        return {**panel, "text/plain": self.alt}
+    def _repr_mimebundle_(self, **_: Any) -> tuple[dict[str, Any], dict[str, Any]]:
+        # JupyterLab draws Vega-Lite itself, but would take the HTML, in which nothing moves there.
+        if self.svg is None or _opened_as_notebook():
+            vector = {"embed_options": {"renderer": "svg", "actions": False}}
+            return {_VEGA_LITE_TYPE: {**self.spec, "width": WIDTH}, "text/plain": self.alt}, {_VEGA_LITE_TYPE: vector}
+        return {"text/html": self.html, "text/plain": self.alt}, {}
+
+
+def _opened_as_notebook() -> bool:
+    """Whether the kernel is that of a notebook in JupyterLab: one that runs a page names no file."""
+    return not results.in_batch() and Path(os.environ.get("JPY_SESSION_NAME", "")).is_file()
 
 
 @dataclass(frozen=True)

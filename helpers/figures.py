@@ -59,7 +59,15 @@ _STYLE: dict[str, Any] = {
 
 @dataclass(frozen=True)
 class Figure:
-    """A finished figure: shows itself in a notebook, and `html` is what a page or a report embeds."""
+    """A finished figure: shows itself in a notebook, and `html` is what a page or a report embeds.
+
+    Attributes
+    ----------
+    name, alt, caption : str
+        As `show` was given them.
+    svg : str
+        The drawing, whose lines and text take the colour of the page.
+    """
 
     name: str
     alt: str
@@ -80,7 +88,17 @@ class Figure:
 
 @dataclass(frozen=True)
 class Table:
-    """A small table that shows itself: rows of text or numbers under column names; None shows as a dash."""
+    """A small table that shows itself: rows of text or numbers under column names; None shows as a dash.
+
+    Attributes
+    ----------
+    columns : sequence of str
+    rows : sequence of sequences
+        Of which the first cell is the head of the row.
+    caption : str
+    digits : int
+        Decimals of floats, 3 by default.
+    """
 
     columns: Sequence[str]
     rows: Sequence[Sequence[Any]]
@@ -143,7 +161,13 @@ _PAGE_STYLE = (
 
 
 def subplots(*args: Any, **kwargs: Any) -> tuple[MatplotlibFigure, Any]:
-    """``matplotlib.pyplot.subplots`` in the style of the book."""
+    """``matplotlib.pyplot.subplots``, with its arguments, in the style of the book.
+
+    Raises
+    ------
+    MissingExtra
+        matplotlib is not installed.
+    """
     pyplot = lazy.require("matplotlib.pyplot", extra="jupyter")
     with pyplot.rc_context(_STYLE):
         return pyplot.subplots(*args, **kwargs)
@@ -161,7 +185,11 @@ def show(fig: MatplotlibFigure, *, alt: str, name: str, caption: str = "") -> Fi
     name : str
         Short name, unique in its chapter; it enters the result file.
     caption : str
-        Text under the figure.
+        Text under the figure; none by default.
+
+    Returns
+    -------
+    Figure
 
     Raises
     ------

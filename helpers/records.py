@@ -23,7 +23,8 @@ from typing import Any
 
 import numpy as np
 
-from .errors import InputError, bracketed, brief, located
+from .arrays import refuse_not_finite
+from .errors import InputError, brief, located
 
 KINDS = {"float": np.floating, "int": np.integer, "bool": np.bool_}
 MANIFEST = "manifest"
@@ -35,8 +36,20 @@ DAMAGED = (ValueError, RuntimeError, EOFError, KeyError, OSError, zipfile.BadZip
 class Field:
     """What one array of a record must be.
 
-    `dims` names its axes: equal names have equal lengths throughout the record. A field whose name ends in ``/*``
-    stands for any number of arrays, at least one.
+    A field whose name ends in ``/*`` stands for any number of arrays, at least one.
+
+    Attributes
+    ----------
+    kind : {"float", "int", "bool"}
+        Its type, of any width.
+    dims : tuple of str
+        A name for each axis: equal names have equal lengths throughout the record.
+    unit : str
+        What the numbers count.
+    optional : bool
+        Whether the record may lack it.
+    finite : bool
+        Whether floats must be finite.
     """
 
     kind: str
@@ -63,12 +76,28 @@ class Schema:
 def save(path: str | Path, schema: Schema, arrays: Mapping[str, np.ndarray], manifest: Mapping[str, Any]) -> Path:
     """Check the arrays and write the record beside its final name, then rename: never half a file.
 
+    Parameters
+    ----------
+    path : path
+        A name that ends in ``.npz``.
+    schema : Schema
+        What the arrays must be.
+    arrays : mapping of str to numpy.ndarray
+        The arrays, by the names that the schema has for them.
+    manifest : mapping
+        What JSON can hold, such as the provenance; schema, version and units are added.
+
+    Returns
+    -------
+    pathlib.Path
+        Where the record is.
+
     Raises
     ------
     InputError
-        An array that the schema does not allow; nothing is written.
+        A path that is none, or an array that the schema does not allow; nothing is written.
     """
-    path = Path(path)
+    path = checked_path(path)
     if path.suffix != ".npz":
         raise InputError(f"{path}: a record is a .npz file, give its name that ending")
     check(schema, arrays, where=str(path))
@@ -136,17 +165,27 @@ class atomic:
 def load(path: str | Path, schema: Schema) -> tuple[dict[str, np.ndarray], dict[str, Any]]:
     """Read a record: its arrays and its manifest.
 
+    Parameters
+    ----------
+    path : path
+        A file that `save` wrote.
+    schema : Schema
+        What is expected.
+
+    Returns
+    -------
+    tuple of (dict of str to numpy.ndarray, dict)
+
     Raises
     ------
     InputError
-        Not a record, truncated, of another schema or an unknown version, or an array that the schema does not
+        No path; not a record, truncated, of another schema or an unknown version, or an array that the schema does not
         allow; the message names the file, the array and the index.
     FileNotFoundError
         There is no such file.
     """
-    if not isinstance(path, str | os.PathLike):
-        raise InputError(f"path is {brief(path)}: give the name of a file")
-    content = read_npz(Path(path))
+    path = checked_path(path)
+    content = read_npz(path)
     manifest = _manifest(path, content.pop(MANIFEST, None))
     if manifest.get("schema") != schema.name:
         raise InputError(f"{path}: this is a {manifest.get('schema')!r} record, a {schema.name!r} record is needed")
@@ -157,6 +196,19 @@ def load(path: str | Path, schema: Schema) -> tuple[dict[str, np.ndarray], dict[
         )
     check(schema, content, where=str(path))
     return content, manifest
+
+
+def checked_path(path: Any) -> Path:
+    """The path of a file, or an InputError for what names none.
+
+    >>> checked_path(None)
+    Traceback (most recent call last):
+    ...
+    helpers.errors.InputError: path is None: give the name of a file
+    """
+    if not isinstance(path, str | os.PathLike) or "\0" in str(path):
+        raise InputError(f"path is {brief(path)}: give the name of a file")
+    return Path(path)
 
 
 def read_npz(path: Path) -> dict[str, np.ndarray]:
@@ -251,35 +303,36 @@ def _check_array(where: str, name: str, array: np.ndarray, field: Field, lengths
         refuse_not_finite(array, f"{where}: array {name!r}")
 
 
-def refuse_not_finite(array: np.ndarray, name: str) -> None:
-    """Refuse NaN and infinity, naming the first place."""
-    bad = np.argwhere(~np.isfinite(array))
-    if bad.size:
-        where, value = bracketed(bad[0]), array[tuple(bad[0])]
-        raise InputError(f"{name}{where} is {value}: every value must be finite; drop or mend this row")
-
-
 def read_text(path: str | Path) -> str:
     """The text of a UTF-8 file, without the mark that spreadsheets put in front.
 
     Raises
     ------
     InputError
-        Bytes that are not UTF-8.
+        A path that is none, or bytes that are not UTF-8.
     OSError
         The file cannot be read.
     """
     try:
-        return Path(path).read_text(encoding="utf-8-sig")
+        return checked_path(path).read_text(encoding="utf-8-sig")
     except UnicodeDecodeError as error:
         raise InputError(f"{path}: not UTF-8 text ({error}): save it again as UTF-8") from error
 
 
 def write_text(path: str | Path, text: str) -> Path:
-    """Write a UTF-8 file, whole or not at all."""
+    """Write a UTF-8 file, whole or not at all.
+
+    Raises
+    ------
+    InputError
+        A path that is none, or of a device or a pipe.
+    OSError
+        The file cannot be written.
+    """
+    path = checked_path(path)
     with atomic(path) as temporary:
         temporary.write_text(text, encoding="utf-8")
-    return Path(path)
+    return path
 
 
 def read_json(path: str | Path) -> Any:

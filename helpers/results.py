@@ -68,6 +68,18 @@ SCHEMA = {
 class Metric:
     """One number of a chapter: a value with its unit and interval, or None with the reason.
 
+    Attributes
+    ----------
+    value : float, str or None
+        A text where the finding is one, such as the name of a winner.
+    unit : str
+        Of value and interval; "ratio" for a share.
+    interval : tuple of float or None
+    reason : str or None
+        Why there is no value, or no interval.
+
+    Examples
+    --------
     >>> Metric(0.93, "ratio", interval=(0.9, 0.95)).to_dict()
     {'value': 0.93, 'unit': 'ratio', 'low': 0.9, 'high': 0.95, 'reason': None}
     """
@@ -86,10 +98,10 @@ class Metric:
         """As it stands in a result file: infinity is "inf"."""
         low, high = self.interval or (None, None)
         return {
-            "value": _json(self.value),
+            "value": json_number(self.value),
             "unit": self.unit,
-            "low": _json(low),
-            "high": _json(high),
+            "low": json_number(low),
+            "high": json_number(high),
             "reason": self.reason,
         }
 
@@ -157,6 +169,11 @@ def conclude(
     provenance : mapping, optional
         Where a loaded record comes from; by default this very run.
 
+    Returns
+    -------
+    Result
+        Shown last in the notebook, it is the stamp of the page.
+
     Raises
     ------
     InputError
@@ -213,6 +230,18 @@ def _as_json(content: Any, *, where: str) -> str:
 def published(source: str, table: str) -> list[dict[str, Any]]:
     """Rows of a published table, from ``data/published/<source>.csv``; numbers are floats, empty cells None.
 
+    Parameters
+    ----------
+    source : str
+        The chapter's name, such as "pa".
+    table : str
+        Which of its tables, as the column ``table`` has it.
+
+    Returns
+    -------
+    list of dict
+        In the order of the file.
+
     Raises
     ------
     InputError
@@ -239,7 +268,12 @@ def published(source: str, table: str) -> list[dict[str, Any]]:
     return [{**row, **{key: float(row[key]) if row[key] else None for key in numeric}} for row in chosen]
 
 
-def _json(value: float | str | None) -> float | str | None:
+def json_number(value: float | str | None) -> float | str | None:
+    """A number as it stands in JSON, which has no infinity; texts and None are themselves.
+
+    >>> json_number(0.5), json_number(-math.inf), json_number(None)
+    (0.5, '-inf', None)
+    """
     if isinstance(value, str) or value is None:
         return value
     return ("inf" if value > 0 else "-inf") if math.isinf(value) else float(value)

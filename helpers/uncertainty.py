@@ -5,14 +5,13 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass
-from numbers import Real
 from typing import Any
 
 import numpy as np
 from scipy.special import betaincinv, stdtr, stdtrit
 
 from . import arrays
-from .errors import InputError
+from .errors import InputError, brief
 
 Interval = tuple[float, float]
 
@@ -21,6 +20,18 @@ Interval = tuple[float, float]
 class Rate:
     """A proportion: `count` of `n`, with its exact binomial interval.
 
+    Attributes
+    ----------
+    count, n : int
+    rate : float or None
+        count / n; None with `reason` where n is 0.
+    interval : tuple of float or None
+        See `clopper_pearson`.
+    reason : str or None
+        Why both are None.
+
+    Examples
+    --------
     >>> Rate.of(3, 10)
     Rate(count=3, n=10, rate=0.3, interval=(0.0667, 0.6525), reason=None)
     """
@@ -33,7 +44,13 @@ class Rate:
 
     @classmethod
     def of(cls, count: int, n: int, *, confidence: float = 0.95) -> Rate:
-        """Count `count` of `n` with a Clopper-Pearson interval; n = 0 leaves the rate undefined."""
+        """Count `count` of `n` with a Clopper-Pearson interval; n = 0 leaves the rate undefined.
+
+        Raises
+        ------
+        InputError
+            As `clopper_pearson`.
+        """
         if n == 0 == count:
             return cls(0, 0, None, None, "no rows to count")
         interval = clopper_pearson(count, n, confidence=confidence)
@@ -50,8 +67,8 @@ class Rate:
 
 def check_confidence(confidence: float) -> float:
     """Refuse a confidence level outside (0, 1)."""
-    if not (isinstance(confidence, Real) and 0.0 < confidence < 1.0):
-        raise InputError(f"confidence is {confidence!r}: give a level between 0 and 1, such as 0.95")
+    if not arrays.is_number(confidence) or not 0.0 < confidence < 1.0:
+        raise InputError(f"confidence is {brief(confidence)}: give a level between 0 and 1, such as 0.95")
     return confidence
 
 
@@ -110,7 +127,7 @@ def bootstrap_weights(n: int, replicates: int, rng: np.random.Generator) -> Iter
         size = min(batch, replicates - start)
         draws = rng.integers(n, size=(size, n))
         draws += np.arange(size)[:, None] * n
-        yield np.bincount(draws.ravel(), minlength=size * n).reshape(size, n).astype(np.float64)
+        yield arrays.counts(draws.ravel(), minlength=size * n).reshape(size, n).astype(np.float64)
 
 
 def percentile_interval(values: np.ndarray, *, confidence: float) -> Interval:
@@ -122,7 +139,19 @@ def percentile_interval(values: np.ndarray, *, confidence: float) -> Interval:
 
 @dataclass(frozen=True)
 class RankCorrelation:
-    """Spearman's rank correlation of n pairs, with its bootstrap interval; None with the reason where undefined."""
+    """Spearman's rank correlation of n pairs; see `rank_correlation`.
+
+    Attributes
+    ----------
+    value : float or None
+        In [-1, 1].
+    n : int
+        Pairs.
+    interval : tuple of float or None
+        By bootstrap over pairs.
+    reason : str or None
+        Why one of the two is None.
+    """
 
     value: float | None
     n: int
@@ -277,7 +306,7 @@ def paired_t(first: Any, second: Any, *, alternative: str = "two-sided", confide
     first, second : array of shape (n,)
         Values of the same n units, in the same order. Pair them by key, not by chance of position.
     alternative : {"two-sided", "greater", "less"}
-        "greater": the first mean is the greater one.
+        "two-sided" by default; "greater": the first mean is the greater one.
     confidence : float
         Of the two-sided interval for the mean difference, 0.95 by default.
 
@@ -340,7 +369,7 @@ def sign_flip(
     first, second : array of shape (n,)
         Values of the same n units, in the same order.
     alternative : {"two-sided", "greater", "less"}
-        "greater": the first is the greater one.
+        "two-sided" by default; "greater": the first is the greater one.
     replicates, seed : int
         Of the drawing, for more than 20 pairs.
 
@@ -395,8 +424,7 @@ def sign_flip(
 def _differences(first: Any, second: Any, alternative: str) -> tuple[np.ndarray, float]:
     """The differences, and how far one may lie from another that it equals on paper."""
     x, y = arrays.real_vector(first, "first"), arrays.real_vector(second, "second")
-    if alternative not in ALTERNATIVES:
-        raise InputError(f"alternative is {alternative!r}: give one of {', '.join(ALTERNATIVES)}")
+    arrays.one_of(alternative, "alternative", ALTERNATIVES)
     if len(x) != len(y):
         raise InputError(f"first has {len(x)} values and second {len(y)}: give pairs")
     return x - y, 8 * float(np.finfo(np.float64).eps) * float(np.max(np.abs([x, y])))

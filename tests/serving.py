@@ -54,8 +54,11 @@ class Served:
 
 
 @contextmanager
-def serving(book: Path, folder: Path) -> Iterator[Served]:
-    """Serve `book`, with everything that the server writes in `folder`; it is stopped at the end."""
+def serving(book: Path, folder: Path, *, forsaken_s: float | None = None) -> Iterator[Served]:
+    """Serve `book`, with everything that the server writes in `folder`; it is stopped at the end.
+
+    `forsaken_s` stands in for the time after which it gives up the kernel of a page that is gone.
+    """
     for name in ("config", "runtime", "data"):
         (folder / name).mkdir(parents=True)
     (folder / "config" / "jupyter_server_config.py").write_text(CARELESS, encoding="utf-8")
@@ -70,7 +73,11 @@ def serving(book: Path, folder: Path) -> Iterator[Served]:
     }
     scratch = folder / "scratch"
     options = ["--book", str(book), "--scratch", str(scratch), "--port", "18888", "--no-browser"]
-    command = [sys.executable, "-m", "helpers.cli", "serve", *options]
+    start = ["-m", "helpers.cli"]
+    if forsaken_s is not None:
+        lines = f"server.FORSAKEN_S = {forsaken_s}; sys.exit(cli.main())"
+        start = ["-c", f"import sys; from helpers import cli; from helpers.live import server; {lines}"]
+    command = [sys.executable, *start, "serve", *options]
     with (folder / "log").open("w", encoding="utf-8") as log:
         process = subprocess.Popen(command, env=environment, stdout=subprocess.PIPE, stderr=log, text=True)
         try:

@@ -185,8 +185,8 @@ def test_check_labels_takes_whole_numbers(labels):
         ([0, 1], "truth has shape (2,): give 3 class numbers, shape (3,)"),
         ([[0], [1], [2]], "truth has shape (3, 1)"),
         ([[0], [1, 2]], "truth is no array: "),
-        ([0.0, 1.0, 2.0], "truth has type float64: give class numbers as integers"),
-        ([True, False, True], "truth has type bool"),
+        ([0.0, 1.0, 2.0], "truth has shape (3,) and type float64: give class numbers as integers"),
+        ([True, False, True], "truth has shape (3,) and type bool"),
         ([0, 3, 1], "truth[1] is 3: with 3 classes a label lies in 0..2"),
         ([0, 1, -1], "truth[2] is -1"),
     ],
@@ -226,18 +226,27 @@ def test_tiles_run_at_once_and_hand_on_what_goes_wrong():
         arrays.map_tiles(refuse, 4, 2, threads=2)
 
 
-@pytest.mark.parametrize("columns", [1, 2, 30, 64, 65])
-@pytest.mark.parametrize("dtype", [np.float32, np.float64, np.int64])
-def test_first_largest_is_argmax_with_ties_and_across_slabs(columns, dtype):
-    values = np.random.default_rng(columns).integers(-3, 3, size=(9000, columns)).astype(dtype)
-    found = arrays.first_largest(values)
-    assert found.dtype == np.int64
-    np.testing.assert_array_equal(found, values.argmax(axis=1))
+@pytest.mark.parametrize("columns", [1, 2, 30, 64, 65, 200])
+@pytest.mark.parametrize("dtype", [np.float16, np.float32, np.float64, np.int64])
+@pytest.mark.parametrize("rows", [1, 511, 513, 9000])
+def test_first_largest_is_argmax_with_ties_and_across_slabs(rows, columns, dtype):
+    values = np.random.default_rng(columns).integers(-3, 3, size=(rows, columns)).astype(dtype)
+    for layout in (values, np.asfortranarray(values), np.repeat(values, 2, axis=1)[:, ::2]):
+        layout.flags.writeable = False
+        found, largest = arrays.first_largest(layout)
+        assert (found.dtype, largest.dtype) == (np.int64, dtype)
+        np.testing.assert_array_equal(found, values.argmax(axis=1))
+        np.testing.assert_array_equal(largest, values.max(axis=1))
 
 
-def test_first_largest_of_rows_of_minus_infinity_is_the_first_and_of_no_rows_is_empty():
-    assert arrays.first_largest(np.full((3, 4), -np.inf)).tolist() == [0, 0, 0]
-    assert arrays.first_largest(np.empty((0, 4))).shape == (0,)
+@pytest.mark.parametrize("columns", [3, 70])
+def test_first_largest_tells_rows_that_have_none(columns):
+    values = np.zeros((4, columns))
+    values[1, 2], values[2, 0], values[3, :] = np.nan, np.inf, -np.inf
+    found, largest = arrays.first_largest(values)
+    np.testing.assert_array_equal(largest, [0.0, np.nan, np.inf, -np.inf])
+    assert found[[0, 2, 3]].tolist() == [0, 0, 0]
+    assert [part.shape for part in arrays.first_largest(np.empty((0, columns)))] == [(0,), (0,)]
 
 
 @pytest.mark.parametrize(
@@ -304,3 +313,106 @@ def test_truth_refuses(value):
     with pytest.raises(InputError, match=r"^x is .*: give True or False"):
         arrays.truth(value, "x")
     assert arrays.truth(np.True_, "x") is True
+
+
+@pytest.mark.parametrize("value", ["late", 1, None, ("early",), np.array(["early"])])
+def test_one_of_refuses_what_is_no_known_word(value):
+    assert arrays.one_of("early", "tie", ("early", "later")) == "early"
+    with pytest.raises(InputError, match=r"^tie is .*: choose one of early, later$"):
+        arrays.one_of(value, "tie", ("early", "later"))
+
+
+@pytest.mark.parametrize(
+    "values", [[[0, 2], [1, 3]], np.array([[0, 2], [1, 3]], np.uint8), torch.tensor([[0, 2], [1, 3]])]
+)
+def test_whole_numbers(values):
+    found = arrays.whole_numbers(values, "x", layout="classes")
+    assert found.dtype == np.int64
+    assert found.tolist() == [[0, 2], [1, 3]]
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([0.0, 1.0], "x has shape (2,) and type float64: give classes"),
+        ([True, False], "x has shape (2,) and type bool: give classes"),
+        ([0, True], "x[1] is True: give classes"),
+        ([[[0, 1]], [[2, False]]], "x[1, 0, 1] is False: give classes"),
+        ([np.array([0, 1]), [2, np.True_]], "x[1, 1] is np.True_: give classes"),
+        ([10**30], "x has shape (1,) and type object"),
+        (np.array([0, 2**63], np.uint64), "x[1] is 9223372036854775808: give numbers below 2 to the power of 63"),
+    ],
+)
+def test_whole_numbers_refuse(values, message):
+    with pytest.raises(InputError) as refusal:
+        arrays.whole_numbers(values, "x", layout="classes")
+    assert str(refusal.value).startswith(message)
+
+
+def test_a_whole_row_may_be_empty_and_is_a_copy():
+    given = np.arange(3)
+    assert not np.shares_memory(arrays.whole_row(given, "x"), given)
+    assert arrays.whole_row([], "x").dtype == np.int64
+    with pytest.raises(InputError, match=r"^x has shape \(1, 2\) and type int64: give a row of whole numbers$"):
+        arrays.whole_row([[1, 2]], "x")
+    with pytest.raises(InputError, match=r"^x has shape \(0,\) and type float64"):
+        arrays.whole_row(np.array([]), "x")
+
+
+def test_labels_among_which_one_is_a_truth_value_are_refused():
+    with pytest.raises(InputError, match=r"^labels\[2\] is True: give class numbers"):
+        arrays.check_labels([0, 1, True], n=3, k=2)
+
+
+def test_not_negative():
+    assert arrays.not_negative([0, 0.5], "x").tolist() == [0.0, 0.5]
+    with pytest.raises(InputError, match=r"^x\[1\] is -0.5: give numbers of at least 0$"):
+        arrays.not_negative([0, -0.5, -1], "x")
+
+
+def test_probabilities_come_back_as_they_are():
+    given = np.array([[0.5, 0.505], [1 + 1e-7, 0.0]], np.float64)
+    np.testing.assert_array_equal(arrays.probabilities(given, "x", layout=LAYOUT), given)
+    half = np.array([[0.3333, 0.6665]], np.float16)
+    np.testing.assert_array_equal(arrays.probabilities(half, "x", layout=LAYOUT), half)
+
+
+@pytest.mark.parametrize(
+    ("values", "message"),
+    [
+        ([0.5, 0.5], "x has shape (2,): give rows and columns"),
+        ([[0.5, 0.5], [1.1, -0.1]], "x[1, 0] is 1.1: give probabilities, each in [0, 1]"),
+        ([[0.5, -0.5]], "x[0, 1] is -0.5"),
+        ([[0.5, math.nan]], "x[0, 1] is nan"),
+        ([[0.5, 0.5], [0.5, 0.48]], "x[1] sums to 0.98: each row sums to 1"),
+        ([[0.5, 0.52]], "x[0] sums to 1.02"),
+    ],
+)
+def test_probabilities_refuse(values, message):
+    with pytest.raises(InputError) as refusal:
+        arrays.probabilities(values, "x", layout=LAYOUT)
+    assert str(refusal.value).startswith(message)
+
+
+@given(st.lists(st.booleans(), min_size=6, max_size=6))
+def test_the_first_bad_place_is_named(flags):
+    bad, values = np.array(flags).reshape(2, 3), np.arange(6).reshape(2, 3)
+    if not any(flags):
+        return arrays.refuse_where(bad, values, "x", "mend it")
+    first = flags.index(True)
+    with pytest.raises(InputError) as refusal:
+        arrays.refuse_where(bad, values, "x", "mend it")
+    assert str(refusal.value) == f"x[{first // 3}, {first % 3}] is {first}: mend it"
+
+
+def test_a_single_bad_number_has_no_place():
+    with pytest.raises(InputError, match=r"^x is 3: mend it$"):
+        arrays.refuse_where(np.array(True), np.array(3), "x", "mend it")
+
+
+def test_refuse_not_finite_names_the_first_place():
+    arrays.refuse_not_finite(np.ones((2, 2)), "x")
+    with pytest.raises(InputError, match=r"x\[1, 0\] is inf: every value must be finite"):
+        arrays.refuse_not_finite(np.array([[1.0, 2.0], [np.inf, np.nan]]), "x")
+    with pytest.raises(InputError, match=r"x\[2\] is nan: mend it"):
+        arrays.refuse_not_finite(np.array([1.0, 2.0, np.nan]), "x", "mend it")

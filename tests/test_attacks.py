@@ -230,7 +230,16 @@ X, Y = torch.full((2, 1, 8, 8), 0.5), torch.tensor([0, 1])
         (lambda m: attacks.pgd(m, X, Y[:1], norm="l2", eps=0.1), "y has shape (1,)"),
         (lambda m: attacks.pgd(m, X, Y + 9, norm="l2", eps=0.1), "y[1] is 10"),
         (lambda m: attacks.fmn(m, X, Y, norm="l0"), "norm is 'l0'"),
-        (lambda m: attacks.fmn(m, X, Y, norm="l2", gamma=1.5), "gamma 1.5"),
+        (lambda m: attacks.pgd(m, X, Y, norm="l2", eps=True), "eps is True"),
+        (lambda m: attacks.pgd(m, X, Y, norm="l2", eps="8/255"), "eps is '8/255'"),
+        (lambda m: attacks.pgd(m, X, Y, norm=["l2"], eps=0.1), "norm is ['l2']: choose one of linf, l2"),
+        (lambda m: attacks.pgd(m, X, Y, norm="l2", eps=0.1, step=0.0), "step is 0.0: give a length above 0"),
+        (lambda m: attacks.pgd(m, X, Y, norm="l2", eps=0.1, random_start="no"), "random_start is 'no'"),
+        (lambda m: attacks.pgd(m, X.numpy(), Y, norm="l2", eps=0.1), "x is a ndarray: give a torch tensor"),
+        (lambda m: attacks.pgd(m, X, [0, True], norm="l2", eps=0.1), "y[1] is True"),
+        (lambda m: attacks.fmn(m, X, Y, norm="l2", step=-1.0), "step is -1.0"),
+        (lambda m: attacks.fmn(m, X, Y, norm="l2", gamma=1.5), "gamma is 1.5"),
+        (lambda m: attacks.fmn(m, X, Y, norm="l2", gamma=0.0), "gamma is 0.0"),
     ],
 )
 def test_refusals(call, message):

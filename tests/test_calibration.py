@@ -159,7 +159,7 @@ GOOD = [[1.0, 0.0], [0.0, 1.0]]
         (np.zeros((0, 2)), [], "logits has shape (0, 2)"),
         (GOOD, [0], "labels has shape (1,): give 2 class numbers"),
         (GOOD, [0, 2], "labels[1] is 2"),
-        (GOOD, [0.0, 1.0], "labels has type float64"),
+        (GOOD, [0.0, 1.0], "labels has shape (2,) and type float64"),
         ([[1.0, 0.0], [0.0, math.nan]], [0, 1], "logits[1, 1] is nan: every value must be finite"),
         ([[math.inf, 0.0], [0.0, 1.0]], [0, 1], "logits[0, 0] is inf"),
         (np.array(GOOD, dtype=bool), [0, 1], "logits has type bool"),
@@ -174,5 +174,5 @@ def test_refusals(logits, labels, message):
 
 @pytest.mark.parametrize("bins", [0, -3])
 def test_bins_are_at_least_one(bins):
-    with pytest.raises(InputError, match=f"bins is {bins}: give at least 1"):
+    with pytest.raises(InputError, match=f"bins is {bins}: give a whole number of at least 1"):
         expected_calibration_error(GOOD, [0, 1], bins=bins)

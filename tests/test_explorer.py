@@ -6,6 +6,7 @@ import math
 import re
 import subprocess
 import sys
+from pathlib import Path
 from typing import Any
 
 import pytest
@@ -212,7 +213,7 @@ def test_nothing_on_the_page_leads_outside_and_no_id_can_clash(panel: Explorer) 
 
 
 def test_the_page_gets_the_spec_as_it_is(panel: Explorer) -> None:
-    bundle = panel._repr_mimebundle_(include=None, exclude=None)
+    bundle, _ = panel._repr_mimebundle_(include=None, exclude=None)
     assert set(bundle) == {"text/html", "text/plain"}
     assert bundle["text/plain"] == panel.alt
     found = re.search(r'<script type="application/json">(.*?)</script>', bundle["text/html"], re.S)
@@ -236,10 +237,27 @@ def test_without_vl_convert_the_front_end_draws_it() -> None:
     with lazy.hidden("vl_convert"):
         panel = built()
     assert panel.svg is None
-    bundle = panel._repr_mimebundle_()
+    bundle, _ = panel._repr_mimebundle_()
     assert set(bundle) == {"application/vnd.vegalite.v5+json", "text/plain"}
-    assert bundle["application/vnd.vegalite.v5+json"] == panel.spec
+    assert bundle["application/vnd.vegalite.v5+json"] == {**panel.spec, "width": 560}
     assert f'<div class="ys-explorer-static">{panel.alt}</div>' in panel.html
+
+
+def test_jupyterlab_draws_it_too(panel: Explorer, monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    """Its kernel names the notebook that it belongs to; that of a live page names a file that is not there."""
+    notebook = tmp_path / "demo.ipynb"
+    monkeypatch.setenv("JPY_SESSION_NAME", str(notebook))
+    assert set(panel._repr_mimebundle_()[0]) == {"text/html", "text/plain"}
+    notebook.touch()
+    bundle, _ = panel._repr_mimebundle_()
+    assert set(bundle) == {"application/vnd.vegalite.v5+json", "text/plain"}
+    assert bundle["application/vnd.vegalite.v5+json"]["width"] == 560, (
+        "the panel is not there yet whose width it could take"
+    )
+    monkeypatch.setenv("YARDSTICKS_RESULT", str(tmp_path / "result.json"))
+    assert set(panel._repr_mimebundle_()[0]) == {"text/html", "text/plain"}, (
+        "a batch that was started from such a kernel"
+    )
 
 
 HOLED = [row for row in table() if (row["speed"], row["rule"]) != (2, "by chance")]

@@ -431,12 +431,16 @@ def test_provenance_is_json_and_says_where_and_with_what():
     assert origin["time"].endswith("+00:00")
 
 
-def test_refuse_not_finite_names_the_first_place():
-    records.refuse_not_finite(np.ones((2, 2)), "x")
-    with pytest.raises(InputError, match=r"x\[1, 0\] is inf"):
-        records.refuse_not_finite(np.array([[1.0, 2.0], [np.inf, np.nan]]), "x")
-    with pytest.raises(InputError, match=r"x\[2\] is nan"):
-        records.refuse_not_finite(np.array([1.0, 2.0, np.nan]), "x")
+@pytest.mark.parametrize("path", [None, 3, b"a.npz", "a\0.npz"])
+def test_a_path_that_is_none_is_refused(path):
+    for use in (
+        lambda: records.save(path, SCHEMA, {"score": SCORE}, {}),
+        lambda: records.load(path, SCHEMA),
+        lambda: records.read_json(path),
+        lambda: records.write_json(path, {}),
+    ):
+        with pytest.raises(InputError, match=r"^path is .*: give the name of a file$"):
+            use()
 
 
 # --- text files

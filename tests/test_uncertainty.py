@@ -332,7 +332,7 @@ def test_sign_flip_keeps_its_level():
         ([1, 2], [1], {}, "first has 2 values and second 1: give pairs"),
         ([1, 2], [1, np.nan], {}, "second[1] is nan: give finite numbers"),
         ([], [], {}, "first has shape (0,)"),
-        ([1, 2], [2, 1], {"alternative": "one-sided"}, "alternative is 'one-sided': give one of two-sided, greater"),
+        ([1, 2], [2, 1], {"alternative": "one-sided"}, "alternative is 'one-sided': choose one of two-sided, greater"),
     ],
 )
 def test_paired_refusals(test, first, second, options, message):

@@ -17,6 +17,10 @@ from sphinx.application import Sphinx
 from sphinx.errors import ExtensionError
 from sphinx.util.docutils import SphinxDirective
 
+#: Names that an id, which is in small letters, cannot show.
+WRITTEN = {
+    name.lower().replace("-", " "): name for name in ("LCA", "Class-IL", "PPI", "ASI", "ETA", "Adam", "L2", "Avalanche")
+}
 FIELDS = ("id", "source", "claim", "holds", "test")
 
 
@@ -33,8 +37,11 @@ class Erratum:
 
     @property
     def title(self) -> str:
-        """The id as words."""
-        return self.id.replace("-", " ").capitalize()
+        """The id as words, written as readers know them."""
+        words = re.sub(r"\b(\d+)-(\d+)\b", r"\1.\2", self.id).replace("-", " ").capitalize()
+        return re.sub(
+            "|".join(rf"\b{name}\b" for name in WRITTEN), lambda found: WRITTEN[found[0].lower()], words, flags=re.I
+        )
 
 
 def load_errata(folder: Path) -> list[Erratum]:

@@ -2,10 +2,11 @@
 
 - drops sphinx-thebe's files, which name an outside host and throw in the console;
 - adds a line of links under a chapter's title: the student version, the results, the copy that runs in the browser;
-- adds launch and source links to it when `yardsticks_address` in `_config.yml` is set;
+- adds launch and source links to it when `yardsticks_address` in `_config.yml` is set, and what Colab needs first;
 - mends roles and names that would mislead a screen reader.
 """
 
+import subprocess
 from collections.abc import Callable, Iterable
 from html import escape
 from pathlib import Path
@@ -20,6 +21,16 @@ from sphinx.errors import ExtensionError
 
 Link = tuple[str, str]
 """Words and target."""
+
+#: The only host whose repositories Colab opens.
+COLABS_HOST = "github.com"
+#: What Colab has not: the library with its data, and what draws the panels.
+COLAB = """\
+!git clone --quiet {address} /content/yardsticks
+!git -C /content/yardsticks checkout --quiet {commit}
+%pip install --quiet --editable /content/yardsticks "altair>=6.0" "vl-convert-python>=1.9"
+import sys; sys.path.insert(0, "/content/yardsticks")
+"""
 
 #: What docutils and myst-nb write, and what stands in its place.
 MENDED = {
@@ -49,15 +60,41 @@ def check_address(app: Sphinx, config: Config) -> None:
         )
 
 
-def launch_links(address: str, path: str) -> list[Link]:
-    """Where to run or read the notebook at `path` of the repository at `address`."""
+def revision(root: Path | str) -> str:
+    """The commit that the book is made from: what it links to is then what it shows.
+
+    Outside a checkout it is HEAD, by which every host means the newest.
+    """
+    git = ["git", "-C", str(root), "rev-parse", "--verify", "--quiet", "HEAD"]
+    try:
+        return subprocess.run(git, capture_output=True, text=True, check=True).stdout.strip()
+    except (OSError, subprocess.CalledProcessError):
+        return "HEAD"
+
+
+def launch_links(address: str, path: str, commit: str) -> list[Link]:
+    """Where to run or read the notebook at `path` of the repository at `address`, as of `commit`."""
     address = address.rstrip("/")
     parts = urlsplit(address)
     tree = quote(f"lab/tree/{path}", safe="")
-    links = [("Binder", f"https://mybinder.org/v2/git/{quote(address, safe='')}/HEAD?urlpath={tree}")]
-    if parts.netloc == "github.com":
-        links.append(("Colab", f"https://colab.research.google.com/github{parts.path}/blob/main/{path}"))
-    return [*links, ("Source", f"{address}/blob/main/{path}")]
+    links = [("Binder", f"https://mybinder.org/v2/git/{quote(address, safe='')}/{commit}?urlpath={tree}")]
+    if parts.netloc == COLABS_HOST:
+        links.append(("Colab", f"https://colab.research.google.com/github{parts.path}/blob/{commit}/{path}"))
+    return [*links, ("Source", f"{address}/blob/{commit}/{path}")]
+
+
+def colab_note(address: str, commit: str) -> str:
+    """HTML for the lines that a chapter needs before all others in Colab; empty where Colab cannot open it.
+
+    Colab opens the notebook alone. The library reads the data that lies beside it, so a clone is needed.
+    """
+    if urlsplit(address).netloc != COLABS_HOST:
+        return ""
+    lines = COLAB.format(address=address.rstrip("/"), commit=commit)
+    return (
+        '<details class="ys-colab"><summary>Colab needs these lines in a cell above all others</summary>'
+        f'<div class="highlight"><pre>{escape(lines)}</pre></div></details>'
+    )
 
 
 def download_links(name: str, folder: Path, pathto: Callable[[str, int], str]) -> list[Link]:
@@ -105,9 +142,11 @@ def decorate(
         path = source.relative_to(app.srcdir).as_posix()
         address = app.config.yardsticks_address
         downloads = download_links(source.stem, executed_folder(app.srcdir), context["pathto"])
-        launches = launch_links(address, path) if address else []
+        commit = revision(app.srcdir) if address else ""
+        launches = launch_links(address, path, commit) if address else []
         line = link_line(downloads, [lite_link(source.stem, context["pathto"]), *launches])
-        context["body"] = context["body"].replace("</h1>", "</h1>\n" + line, 1)
+        note = colab_note(address, commit) if address else ""
+        context["body"] = context["body"].replace("</h1>", f"</h1>\n{line}{note}", 1)
 
 
 def setup(app: Sphinx) -> dict[str, bool]:

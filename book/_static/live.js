@@ -40,7 +40,7 @@
         this.code.setAttribute(name, value);
       }
       this.code.addEventListener("keydown", (event) => this.onKey(event));
-      this.code.addEventListener("input", () => this.mark("edited", "edited"));
+      this.code.addEventListener("input", () => this.onEdit());
       this.printedCode.replaceWith(this.code);
 
       this.words = make("span", {});
@@ -64,6 +64,12 @@
       if (this.printedOutput) this.output.replaceWith(this.printedOutput);
       else this.output.remove();
       delete this.node.dataset.live;
+    }
+
+    onEdit() {
+      this.mark("edited", "edited");
+      // The colours are those of the printed letters, and would be wrong on others.
+      this.code.classList.toggle("ys-edited", text(this.code) !== text(this.printedCode));
     }
 
     onKey(event) {

@@ -78,6 +78,8 @@ class Cluster:
         described = self._client.scheduler_info(n_workers=-1)["workers"]
         self.threads = sum(worker["nthreads"] for worker in described.values())
         self.workers = max(1, self.threads)  # more may come
+        #: The most GPUs that one worker offers.
+        self.gpus = max((int(worker["resources"].get("GPU", 0)) for worker in described.values()), default=0)
         self.dashboard = self._client.dashboard_link
         self._topic = f"yardsticks-{self._client.id}"
         self._client.subscribe_topic(self._topic, lambda event: started(*event[1]))

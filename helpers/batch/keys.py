@@ -25,8 +25,8 @@ from .plan import Job
 FORMAT = "1"
 #: What a notebook's metadata declare: ``{"yardsticks": {"data": ["data/published/pa.csv"]}}``.
 DECLARED = "yardsticks"
-#: Tags of a code cell that change how it runs.
-_TAGS = ("raises-exception", "skip-execution")
+#: The tag of a code cell that changes how it runs.
+_SKIPPED = "skip-execution"
 
 Parts = dict[str, dict[str, str]]
 
@@ -108,8 +108,8 @@ class _Source:
         """A hash for each code cell. The `parameters` cell is left out: its values are a part of their own."""
         hashes = {}
         for number, cell in self._code_cells():
-            tags = [tag for tag in _TAGS if tag in parameters.tags(cell)]
-            hashes[f"code cell {number}"] = _sha(parameters.source(cell).encode(), *(tag.encode() for tag in tags))
+            texts = [parameters.source(cell), *([_SKIPPED] if _SKIPPED in parameters.tags(cell) else [])]
+            hashes[f"code cell {number}"] = _sha(*(text.encode() for text in texts))
         return hashes
 
     @cached_property

@@ -87,8 +87,8 @@ def read_parameters(notebook: str | Path) -> list[Parameter]:
     Raises
     ------
     InputError
-        The file is no notebook of format 4.5 or newer, has not exactly one such cell, or the cell has another form than
-        `parameters.declared` reads.
+        The file is no notebook of format 4.5 or newer, has not exactly one such cell, the cell has another form than
+        `parameters.declared` reads, or a cell is meant to fail.
     OSError
         The file cannot be read.
     """
@@ -103,6 +103,10 @@ def read_parameters(notebook: str | Path) -> list[Parameter]:
         known = False
     if not known:
         raise InputError(f"{notebook} is not a notebook of format 4.5: save it anew with Jupyter")
+    for number, cell in enumerate(cells, start=1):
+        if "raises-exception" in parameters.tags(cell):  # to papermill the run has failed all the same
+            remedy = "catch the exception in the cell and print it"
+            raise InputError(f"{notebook}, cell {number} is tagged raises-exception, which is not looked at: {remedy}")
     index = parameters.find(cells, where=str(notebook))
     return parameters.declared(parameters.source(cells[index]), where=f"{notebook}, cell {index + 1}")
 

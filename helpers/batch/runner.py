@@ -153,16 +153,20 @@ class _Run:
             self.store.probe()
             with tempfile.TemporaryFile(dir=self.out):  # raises now what would else be raised after the first job
                 pass
-            engine = self._engine(workers, scheduler)
+            engine = self._engine(workers, scheduler, [identity.job for identity in missing])
             self.watch.begin(list(outcomes.values()), waiting, engine.workers)
             outcomes |= self._execute(missing, engine)
         return [outcomes[i.job.name] for i in identities]
 
-    def _engine(self, workers: int, scheduler: str | None) -> Engine:
+    def _engine(self, workers: int, scheduler: str | None, jobs: Sequence[Job]) -> Engine:
         if scheduler is None:
             return Local(workers, self.watch.started)
         cluster = Cluster(scheduler, self.watch.started)
         self.watch.say(f"{cluster.threads} worker threads at {scheduler}; dashboard: {cluster.dashboard}")
+        unmet = [job.gpus for job in jobs if job.gpus > cluster.gpus]
+        if unmet:  # Dask says nothing, and a worker that comes later may offer what they need
+            said = f"{len(unmet)} job waits" if len(unmet) == 1 else f"{len(unmet)} jobs wait"
+            self.watch.say(f"{said} for a worker with --resources GPU={max(unmet)}: none that is there offers as much")
         return cluster
 
     def _execute(self, missing: list[Identity], engine: Engine) -> dict[str, Outcome]:

@@ -22,13 +22,14 @@ from .orders import OrderSensitivity, Path, Paths, order_sensitivity, paths
 from .pairing import Paired, WorstOrder, paired, worst_order
 from .ranking import Comparison, Ranking, compare, rank
 from .readers import READERS, read
-from .reconcile import Reconciliation, reconcile
+from .reconciliation import Reconciliation, reconcile
 from .record import AccuracyMatrix, Run
 from .report import Finding, ReportCheck, check_report
 from .safety import Gate, SafetySet, SafetyVerdict, gate, upper_bound
 from .score import Table, Value, metric, metrics_of, per_task, steps, table
 from .searches import Hit
 from .stream import online_accuracy, prequential, prequential_curve
+from .summaries import Mean, Summary, summary
 from .testtime import Adaptation, adaptation
 from .texts import normalise
 from .timestamps import Timestamps, check_timestamps
@@ -53,6 +54,7 @@ __all__ = [
     "GraderVariance",
     "Hit",
     "LengthBias",
+    "Mean",
     "Metric",
     "OrderSensitivity",
     "Paired",
@@ -66,6 +68,7 @@ __all__ = [
     "SafetySet",
     "SafetyVerdict",
     "Stage",
+    "Summary",
     "Table",
     "Timestamps",
     "TwoPhase",
@@ -103,6 +106,7 @@ __all__ = [
     "read",
     "reconcile",
     "steps",
+    "summary",
     "table",
     "two_phase_search",
     "upper_bound",

@@ -65,14 +65,32 @@ def wc_acc(values: Any, current: Any) -> Value:
 
     .. math:: \mathrm{WC\text{-}ACC}_k = \tfrac1k A_{E,k} + \left(1 - \tfrac1k\right) \mathrm{min\text{-}ACC}_k
 
-    at the last evaluation E. For one task it is that task's accuracy.
+    at the last evaluation E, k being the task trained then and :math:`\mathrm{min\text{-}ACC}_k` that of `min_acc`. For
+    one task it is that task's accuracy.
 
-    Parameters, errors and source are those of `min_acc`.
+    Parameters
+    ----------
+    values : array of shape (E, T)
+        Score on each task at each evaluation, in time order, higher being better; columns in the order of training.
+        None or NaN where a task was not evaluated.
+    current : array of shape (E,)
+        The task that was being trained at each evaluation, from 0, never going back.
 
     Returns
     -------
     Value
-        ``wc_acc``; None with the reason where the last evaluation lacks the current task, or `min_acc` is None.
+        ``wc_acc``, in the unit of the scores; its coverage counts the k tasks. None with the reason where the last
+        evaluation lacks the current task, or an old one was never evaluated after it was learned.
+
+    Raises
+    ------
+    InputError
+        Other shapes, scores that are infinite or no numbers, a current task that is no column or goes back.
+
+    References
+    ----------
+    De Lange, van de Ven and Tuytelaars (2023), Continual evaluation for lifelong learning: identifying the stability
+    gap, ICLR.
 
     Examples
     --------
@@ -137,8 +155,7 @@ def windowed(values: Any, current: Any, *, window: int = 10, change: str = "drop
     0.3
     """
     arrays.whole_number(window, "window", least=2)
-    if change not in ("drop", "rise"):
-        raise InputError(f'change is {change!r}: give "drop" or "rise"')
+    arrays.one_of(change, "change", ("drop", "rise"))
     scores, task = _log(values, current)
     signed = scores if change == "drop" else -scores
     changes = [_largest_drop(signed[task >= i, i], window) for i in range(int(task[-1]) + 1)]
@@ -176,8 +193,8 @@ def aaa(values: Any, current: Any) -> Value:
 
     References
     ----------
-    Caccia et al. (2022), New insights on reducing abrupt representation change in online continual learning, ICLR;
-    formula recalled from the literature.
+    Caccia et al. (2022), New insights on reducing abrupt representation change in online continual learning, ICLR; the
+    formula is taken from papers that quote it, among them Soutif-Cormerais et al. (2023), not from the paper itself.
 
     Examples
     --------
@@ -198,15 +215,12 @@ def aaa(values: Any, current: Any) -> Value:
 
 def _log(values: Any, current: Any) -> tuple[np.ndarray, np.ndarray]:
     scores = gapped(values, "values", ndim=2)
-    task = arrays.to_numpy(arrays.as_array(current, "current"))
-    if task.shape != scores.shape[:1] or task.dtype.kind not in "iu":
-        raise InputError(
-            f"current has shape {task.shape} and type {task.dtype}: give the number of the task for each of "
-            f"{len(scores)} evaluations"
-        )
-    strange = np.flatnonzero((task < 0) | (task >= scores.shape[1]))
-    if strange.size:
-        raise InputError(f"current[{strange[0]}] is {task[strange[0]]}: values has tasks 0 to {scores.shape[1] - 1}")
+    layout = f"the number of the task for each of {len(scores)} evaluations"
+    task = arrays.whole_numbers(current, "current", layout=layout, ndim=1)
+    if len(task) != len(scores):
+        raise InputError(f"current has shape {task.shape}: give {layout}")
+    last = scores.shape[1] - 1
+    arrays.refuse_where((task < 0) | (task > last), task, "current", f"values has tasks 0 to {last}")
     back = np.flatnonzero(np.diff(task) < 0)
     if back.size:
         raise InputError(

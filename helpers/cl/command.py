@@ -12,7 +12,7 @@ from typing import Any
 from ..errors import InputError
 from ..records import provenance, refuse_overwriting, write_json, write_text
 from . import record
-from .reconcile import Reconciliation, reconcile
+from .reconciliation import Reconciliation, reconcile
 from .record import AccuracyMatrix, Run
 from .score import Table, table
 
@@ -21,7 +21,9 @@ SUMMARY = "what was kept, lost and transferred over a sequence of tasks, under e
 
 def configure(parser: argparse.ArgumentParser) -> None:
     """Declare the arguments."""
-    parser.add_argument("file", type=Path, help="a log of scores by time and task, or a saved matrix (.npz)")
+    parser.add_argument(
+        "file", type=Path, help="a log of scores by time and task, a folder of them, or a saved matrix (.npz)"
+    )
     parser.add_argument(
         "--format",
         default="auto",

@@ -102,7 +102,12 @@ def variance(
 
     seeds crossed with orders, generations (answers sampled anew from one model) nested in a run, gradings (the same
     answers graded anew) nested in a generation. Each component is estimated from the mean squares of the balanced
-    analysis of variance, by the method of moments: unbiased, and therefore negative at times. Where each seed has
+    analysis of variance, by the method of moments, such as
+
+    .. math:: \hat\sigma^2_S = \frac{MS_S - MS_{SO}}{\#\text{orders}}, \qquad
+        \hat\sigma^2_O = \frac{MS_O - MS_{SO}}{\#\text{seeds}}
+
+    where every seed ran under every order: unbiased, and therefore negative at times. Where each seed has
     orders of its own, or each order seeds of its own, the inner factor is nested in the outer one; where every run has
     its own seed and its own order the two cannot be told apart.
 
@@ -114,21 +119,25 @@ def variance(
     Parameters
     ----------
     results : sequence of Run, or mapping of key to number or to array of shape (n,)
-        Keys are tuples of ids in the order of `levels`; a single id where there is one level.
+        Keys are tuples of ids in the order of `levels`; a single id where there is one level. An array holds the scores
+        of the same n test samples in every result.
     metric : str
-        For runs: the id. The sample component needs "acc.final" and n in the matrices.
+        For runs: the id, "acc.final" by default, for which alone the sample component follows from the n of matrices.
     levels : sequence of str
-        What the ids stand for: some of "seed", "order", "generation", "grading".
+        What the ids stand for: some of "seed", "order", "generation", "grading"; seed and order by default, the two
+        that runs have.
     n : int, optional
-        With numbers that are accuracies: test samples behind each, for the binomial sample component.
+        With numbers that are accuracies: test samples behind each, for the binomial sample component
+        :math:`\hat p (1 - \hat p) / (n - 1)`.
     scale : {"percent", "fraction"}
-        Of those accuracies.
+        Of those accuracies, for n only: "percent" by default, as most papers print them.
 
     Returns
     -------
     Variance
-        A component without a value says why: a level that occurs once has no spread of its own, and what it brings is
-        part of the component above it, which says so in its note.
+        Components in the squared unit of the results, and the mean of these. A component without a value says why: a
+        level that occurs once has no spread of its own, and what it brings is part of the component above it, which
+        says so in its note.
 
     Raises
     ------

@@ -78,8 +78,7 @@ class Contamination:
         InputError
             A check of another name.
         """
-        if check not in CHECKS:
-            raise InputError(f"check is {check!r}: choose one of {', '.join(CHECKS)}")
+        arrays.one_of(check, "check", CHECKS)
         return tuple(hit.test for hit in self.hits if hit.check == check)
 
     def effect(self, correct: Any, *, confidence: float = 0.95) -> Effect:
@@ -232,7 +231,7 @@ def find_contamination(
     if not n_train:
         raise InputError("train is empty: give at least one text")
     found = [hit for search in searches for hit in search.hits()]
-    lengths = np.bincount(tokens.text, minlength=len(items))
+    lengths = arrays.counts(tokens.text, minlength=len(items))
     return Contamination(
         n_test=len(items),
         n_train=n_train,

@@ -93,8 +93,7 @@ def lca(curves: Any, *, beta: int = 10, form: str = "agem") -> Value:
     >>> lca(curves).reason
     'curve 0 has no point for minibatch 4: LCA up to 10 needs all of them'
     """
-    if form not in FORMS:
-        raise InputError(f"form is {form!r}: give one of {', '.join(map(repr, FORMS))}")
+    arrays.one_of(form, "form", FORMS)
     points = _points(curves, beta)
     gaps = np.argwhere(np.isnan(points))
     coverage = (points.size - len(gaps), points.size)

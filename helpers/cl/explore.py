@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
-from .. import explorer
+from .. import arrays, explorer
 from ..errors import InputError
 from ..explorer import Axis, Explorer
 from ..figures import Figure
@@ -33,8 +33,7 @@ def panel(matrices: Mapping[str, AccuracyMatrix], moved: str) -> Explorer:
     InputError
         A `moved` that is none of the methods, methods on different or unlimited scales.
     """
-    if moved not in matrices:
-        raise InputError(f"moved is {moved!r}: give one of {', '.join(map(repr, matrices))}")
+    arrays.one_of(moved, "moved", matrices)
     [scale, *others] = {matrix.scale for matrix in matrices.values()}
     if others or scale not in LIMITS:
         raise InputError(f"matrices have the scales {', '.join([scale, *others])}: give one, percent or fraction")

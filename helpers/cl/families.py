@@ -132,27 +132,29 @@ def deltas(
 
     .. math:: \Delta R = \frac{1}{M} \sum_{i=1}^{M} (R_{T,i} - R_{0,i})
 
-    over the M probes of a family: a probe's score after the sequence less its score before it.
+    over the M probes of a family: a probe's score after the sequence, :math:`R_{T,i}`, less its score before it,
+    :math:`R_{0,i}`. There is no total over families: a gain in one is no price for a loss in another.
 
     Parameters
     ----------
     before, after : mapping of str to probes
-        By family: "general", "instruction", "safety"; the probes' scores by name, or as lists in the same order. None
-        where a probe was not scored.
+        By family: "general", "instruction", "safety"; the M scores of its probes by name, or as lists in the same
+        order, in any unit that is the same both times. None where a probe was not scored.
     direction : {"higher", "lower"} or mapping of str to these
-        Which scores are better, for all families or for each; "lower" for violation rates or losses. The sign of the
-        change is left as it is.
+        Which scores are better, for all families or for each: "higher" by default, as for the accuracies and win rates
+        of TRACE; "lower" for violation rates or losses. The sign of the change is left as it is.
 
     Returns
     -------
     dict of str to Delta
-        In the order given. One probe that was not scored both times leaves its family undefined, for a mean over the
-        others would be another number.
+        In the order given, each in the unit of its scores. One probe that was not scored both times leaves its family
+        undefined, for a mean over the others would be another number.
 
     Raises
     ------
     InputError
-        Another family, families or probes that the two sides do not share, no probes, scores that are not finite.
+        Another family, families or probes that the two sides do not share, no probes, scores that are not finite, a
+        direction that is missing or neither of the two.
 
     References
     ----------

@@ -11,7 +11,7 @@ from scipy import sparse
 from scipy.special import stdtrit
 
 from .. import arrays
-from ..errors import InputError, bracketed
+from ..errors import InputError
 from ..uncertainty import Interval, bootstrap_weights, check_confidence, percentile_interval
 
 #: Squares and sums of such numbers stay finite.
@@ -93,8 +93,7 @@ def cohen_kappa(
     >>> cohen_kappa([1, 1, 0, 0, 1, 0], [1, 1, 0, 1, 1, 0]).value
     0.6666666666666667
     """
-    if weights not in WEIGHTS:
-        raise InputError(f"weights is {weights!r}: choose one of {', '.join(WEIGHTS)}")
+    arrays.one_of(weights, "weights", WEIGHTS)
     a, b = _grades(first, "first"), _grades(second, "second")
     if len(a) != len(b):
         raise InputError(f"first has {len(a)} grades and second {len(b)}: grade the same items")
@@ -122,24 +121,28 @@ def fleiss_kappa(ratings: Any, *, confidence: float = 0.95, seed: int = 0) -> Ra
         \bar P = \frac1n \sum_i \frac{\sum_c m_{ic} (m_{ic} - 1)}{r (r - 1)}, \quad
         \bar P_e = \sum_c \Big( \frac{1}{nr} \sum_i m_{ic} \Big)^2,
 
-    where :math:`m_{ic}` of r raters gave item i the grade c.
+    where :math:`m_{ic}` of the r raters gave item i of n the grade c: the share of pairs of raters that agree on an
+    item, less what the shares of the grades would give by chance. It has no unit, and reads 1 for perfect agreement.
 
     Parameters
     ----------
     ratings : array of shape (n, r)
-        Row i holds the r grades of item i. Missing grades are for `krippendorff_alpha`.
-    confidence, seed : float, int
-        Level and seed of the bootstrap over items.
+        Row i holds the r grades of item i, numbers or texts, which need no order. Missing grades are for
+        `krippendorff_alpha`.
+    confidence : float
+        Level of the bootstrap over items, 0.95 by default, as is customary.
+    seed : int
+        Of the bootstrap's 2,000 samples, 0 by default, so that the interval repeats.
 
     Returns
     -------
     RaterAgreement
-        Undefined where only one grade occurs.
+        Undefined where only one grade occurs. There is no interval for fewer than five items, nor without disagreement.
 
     Raises
     ------
     InputError
-        Fewer than two raters, missing grades, no items.
+        Fewer than two raters, missing grades, no items, numbers among texts, a confidence or seed out of range.
 
     References
     ----------
@@ -178,26 +181,32 @@ def krippendorff_alpha(
     :math:`o_{icd} = m_{ic} (m_{id} - [c = d]) / (m_i - 1)`,
     :math:`n_c = \sum_d o_{cd}` and :math:`N = \sum_c n_c`. The difference :math:`\delta^2` is 1 for unlike grades
     ("nominal"), :math:`(c - d)^2` ("interval"), or the squared number of grades given between the two, ends counted
-    half ("ordinal"). Items with fewer than two grades tell nothing of agreement and do not count.
+    half ("ordinal"). Items with fewer than two grades tell nothing of agreement and do not count. It has no unit, and
+    reads 1 for perfect agreement.
 
     Parameters
     ----------
     ratings : array of shape (n, r)
-        Row i holds the grades of item i by r raters; None or NaN where one did not grade.
+        Row i holds the grades of item i by r raters; None or NaN where one did not grade, among texts None.
     level : {"nominal", "ordinal", "interval"}
-        What differences between grades mean; numbers are needed unless nominal.
-    confidence, seed : float, int
-        Level and seed of the bootstrap over items.
+        What differences between grades mean; numbers are needed unless nominal, the default, which assumes nothing of
+        their order.
+    confidence : float
+        Level of the bootstrap over items, 0.95 by default, as is customary.
+    seed : int
+        Of the bootstrap's 2,000 samples, 0 by default, so that the interval repeats.
 
     Returns
     -------
     RaterAgreement
-        Undefined where fewer than two items have two grades, or only one grade occurs.
+        Undefined where fewer than two items have two grades, or only one grade occurs. There is no interval for fewer
+        than five items, nor without disagreement.
 
     Raises
     ------
     InputError
-        Fewer than two raters, no items, another level, grades that are no numbers at the level interval or ordinal.
+        Fewer than two raters, no items, another level, grades that are no numbers at the level interval or ordinal,
+        numbers among texts, a confidence or seed out of range.
 
     References
     ----------
@@ -208,8 +217,7 @@ def krippendorff_alpha(
     >>> round(krippendorff_alpha([[1, 1, None], [2, 2, 3], [3, 3, 3], [None, 1, 1]]).value, 4)
     0.7188
     """
-    if level not in LEVELS:
-        raise InputError(f"level is {level!r}: choose one of {', '.join(LEVELS)}")
+    arrays.one_of(level, "level", LEVELS)
     table = _rating_table(ratings)
     raters = table.shape[1]
     present = ~_missing(table)
@@ -338,13 +346,17 @@ def _rating_table(ratings: Any) -> np.ndarray:
     table = np.asarray(arrays.to_numpy(arrays.as_array(ratings, "ratings")))
     if table.ndim != 2 or not table.size or table.shape[1] < 2:
         raise InputError(f"ratings has shape {table.shape}: give one row per item, one column per rater, at least two")
+    _refuse_mixed(ratings, "ratings")
     return table
 
 
 def _refuse_mixed(values: Any, name: str) -> None:
-    """NumPy makes texts of numbers that stand among texts."""
-    if isinstance(values, list | tuple) and len({isinstance(value, str) for value in values}) > 1:
-        raise InputError(f"{name} holds numbers and texts: give all grades as one of them")
+    """NumPy makes texts of numbers that stand among texts, of NaN too."""
+    if not isinstance(values, list | tuple):
+        return
+    grades = (grade for grade in np.array(values, dtype=object).flat if grade is not None)
+    if len({isinstance(grade, str) for grade in grades}) > 1:
+        raise InputError(f"{name} holds numbers and texts: give all grades as one of them, None for a missing one")
 
 
 def _missing(table: np.ndarray) -> np.ndarray:
@@ -418,16 +430,20 @@ def grader_variance(scores: Any, *, confidence: float = 0.95, seed: int = 0) -> 
         \hat\sigma^2_\text{grading} = \overline{s^2_r(y_{igr})}, \qquad
         \hat\sigma^2_\text{generation} = \overline{s^2_g(\bar y_{ig\cdot})} - \hat\sigma^2_\text{grading} / R,
 
-    where :math:`s^2` has divisor n - 1 and the bar means over items (and outputs): the nested analysis of variance.
+    where :math:`s^2` has divisor R - 1 over gradings and G - 1 over outputs, and the bar means over items (and
+    outputs): the nested analysis of variance. Variances are in the squared unit of the scores, the standard error in
+    their unit.
     Both are unbiased if gradings of one output are drawn independently; a drift that all gradings of a day share is not
     seen unless the days are the gradings.
 
     Parameters
     ----------
     scores : array of shape (n, G, R)
-        n items, G outputs each, R gradings of each output.
-    confidence, seed : float, int
-        Level and seed of the bootstrap over items.
+        n items, G outputs each, R gradings of each output, in the unit of the score.
+    confidence : float
+        Level of the bootstrap over items, 0.95 by default, as is customary.
+    seed : int
+        Of the bootstrap's 2,000 samples, 0 by default, so that the intervals repeat.
 
     Returns
     -------
@@ -437,7 +453,11 @@ def grader_variance(scores: Any, *, confidence: float = 0.95, seed: int = 0) -> 
     Raises
     ------
     InputError
-        Another number of axes, an empty one, values that are not finite numbers.
+        Another number of axes, an empty one, values that are not finite numbers, a confidence or seed out of range.
+
+    References
+    ----------
+    Searle, Casella and McCulloch (1992), Variance Components, chapter 4.
 
     Examples
     --------
@@ -447,12 +467,11 @@ def grader_variance(scores: Any, *, confidence: float = 0.95, seed: int = 0) -> 
     >>> found.grading, found.generation
     (2.0, 7.0)
     """
-    array = arrays.to_numpy(arrays.detached(arrays.as_array(scores, "scores")))
-    if array.ndim != 3 or not array.size or array.dtype.kind not in "fiu":
-        raise InputError(f"scores has shape {array.shape} and type {array.dtype}: give numbers of shape (n, G, R)")
-    bad = np.argwhere(~(np.abs(array.astype(np.float64)) <= LARGEST))
-    if bad.size:
-        raise InputError(f"scores{bracketed(bad[0])} is {array[tuple(bad[0])]}: give finite numbers, up to {LARGEST:g}")
+    array = arrays.floats(scores, "scores", remedy="give numbers of shape (n, G, R)")
+    if array.ndim != 3 or not array.size:
+        raise InputError(f"scores has shape {array.shape}: give numbers of shape (n, G, R)")
+    too_large = ~(np.abs(array) <= LARGEST)  # or NaN
+    arrays.refuse_where(too_large, array, "scores", f"give finite numbers, up to {LARGEST:g}")
     check_confidence(confidence)
     arrays.whole_number(seed, "seed", least=0)
     n, outputs, gradings = array.shape
@@ -460,7 +479,7 @@ def grader_variance(scores: Any, *, confidence: float = 0.95, seed: int = 0) -> 
         reason = "one grading per output does not tell the grader from the model: grade the same outputs again"
         reasons = dict.fromkeys(("generation", "grading", "intervals"), reason)
         return GraderVariance(None, None, None, None, _within_items(array), n, outputs, gradings, reasons)
-    grading = array.astype(np.float64).var(axis=2, ddof=1).mean(axis=1)
+    grading = array.var(axis=2, ddof=1).mean(axis=1)
     draws = np.random.default_rng(seed).integers(n, size=(REPLICATES, n)) if n >= FEW_ITEMS else None
 
     def interval(values: np.ndarray) -> Interval | None:
@@ -566,9 +585,7 @@ def length_bias(scores: Any, lengths: Any, *, items: Any = None, confidence: flo
     y, x = arrays.real_vector(scores, "scores"), arrays.real_vector(lengths, "lengths")
     check_confidence(confidence)
     for name, vector in (("scores", y), ("lengths", x)):
-        bad = np.flatnonzero(np.abs(vector) > LARGEST)
-        if bad.size:
-            raise InputError(f"{name}[{bad[0]}] is {vector[bad[0]]}: give numbers up to {LARGEST:g}")
+        arrays.refuse_where(np.abs(vector) > LARGEST, vector, name, f"give numbers up to {LARGEST:g}")
     if len(x) != len(y):
         raise InputError(f"scores has {len(y)} values and lengths {len(x)}: give one length per score")
     group, sizes = _item_groups(items, len(y))
@@ -607,4 +624,4 @@ def _item_groups(items: Any, n: int) -> tuple[np.ndarray, np.ndarray]:
 
 
 def _centred(values: np.ndarray, group: np.ndarray, sizes: np.ndarray) -> np.ndarray:
-    return values - (np.bincount(group, weights=values) / sizes)[group]
+    return values - (arrays.counts(group, weights=values) / sizes)[group]

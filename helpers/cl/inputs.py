@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from numbers import Integral
 from typing import Any
 
@@ -71,10 +71,7 @@ def gapped(values: Any, name: str, *, ndim: int) -> np.ndarray:
 
 def refuse_endless(array: np.ndarray, name: str, remedy: str = ENDLESS) -> None:
     """Refuse what is infinite or so large that sums of squares overflow, naming the first place."""
-    endless = np.argwhere(np.abs(array) > LARGEST)
-    if endless.size:
-        where, value = bracketed(endless[0]), array[tuple(endless[0])]
-        raise InputError(f"{name}{where} is {value}: {remedy}")
+    arrays.refuse_where(np.abs(array) > LARGEST, array, name, remedy)
 
 
 def _refuse_ragged(values: Any, name: str) -> None:
@@ -98,9 +95,7 @@ def check_samples(n: Any, missing: np.ndarray, *, turned: bool) -> np.ndarray:
         array = np.where(missing & np.isnan(array), 0.0, array)
     counts = check_whole(array, "n", missing.shape if array.ndim == 2 else (len(missing),), least=0)
     counts = np.broadcast_to(counts, missing.shape).copy()
-    empty = np.argwhere((counts == 0) & ~missing)
-    if empty.size:
-        raise InputError(f"n{bracketed(empty[0])} is 0, but the cell has a value: give its number of samples")
+    arrays.refuse_where((counts == 0) & ~missing, counts, "n", "the cell has a value, give its number of samples")
     return counts
 
 
@@ -174,12 +169,6 @@ def check_notes(notes: Any) -> tuple[str, ...]:
     if not isinstance(notes, list | tuple):
         raise InputError(f"notes is {notes!r}: give a list of texts")
     return tuple(check_text(note, "notes") for note in notes)
-
-
-def check_choice(value: Any, name: str, known: Sequence[str]) -> None:
-    """Refuse what is none of the known texts."""
-    if not isinstance(value, str) or value not in known:
-        raise InputError(f"{name} is {value!r}: known are {', '.join(map(repr, known))}")
 
 
 def check_text(value: Any, name: str, *, empty: bool = False) -> str:

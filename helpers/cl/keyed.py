@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import math
+from collections import Counter
 from collections.abc import Iterable, Mapping
 from typing import Any
 
@@ -24,9 +25,11 @@ def entries_of(results: Any, name: str) -> list[tuple[Key, Any]]:
     else:
         entries = []
     if not entries:
-        raise InputError(f"{name} is {results!r}: give runs, or a mapping of (seed, order) to a number, at least one")
-    keys = [key for key, _ in entries]
-    twice = sorted({repr(key) for key in keys if keys.count(key) > 1})
+        raise InputError(
+            f"{name} is {brief(results)}: give runs, or a mapping of (seed, order) to a number, at least one"
+        )
+    times = Counter(key for key, _ in entries)
+    twice = sorted(repr(key) for key, count in times.items() if count > 1)
     if twice:
         raise InputError(f"{name} has {', '.join(twice)} more than once: give each seed and order one run")
     return entries

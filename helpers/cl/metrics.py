@@ -1,4 +1,9 @@
-"""The registry: one id for each formula, because one name stands for many."""
+"""The registry: one id for each formula, because one name stands for many.
+
+Formulas of accuracy matrices and of continual evaluation were compared with released code. No code that computes them
+was found for ``intransigence.rwalk``, ``lca.agem`` (the notebook released with the paper has ``lca.trapz``), ``opd``,
+``mopd``, ``aopd`` and the ids of TRACE: they follow descriptions of the papers, whose own text was not at hand.
+"""
 
 from __future__ import annotations
 
@@ -173,7 +178,7 @@ _MATRIX_METRICS = (
     Metric(
         "wavg.facil",
         "sum_j c[j] A[T,j] / sum_j c[j], with c[j] classes in task j",
-        "Masana et al. 2022, FACIL",
+        "Masana et al. 2023, FACIL",
         needs=f"{_LAST}, and classes",
         least=1,
         **_LEVEL,

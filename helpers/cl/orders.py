@@ -12,7 +12,6 @@ import numpy as np
 
 from .. import arrays
 from ..errors import InputError, brief
-from ..records import refuse_not_finite
 from .inputs import LARGEST, gapped, refuse_endless
 from .value import Value, outcome
 
@@ -167,12 +166,10 @@ def _positions(permutations: Mapping[Any, Sequence[int]], order: Any, tasks: int
     """Where each task stands in an order."""
     if order not in permutations:
         raise InputError(f"permutations lacks order {order!r}: say which task was trained at each position")
-    permutation = arrays.to_numpy(arrays.as_array(permutations[order], f"permutations[{order!r}]"))
-    row = permutation.ndim == 1 and permutation.dtype.kind in "iu"
-    # a truth value in a list would pass for 0 or 1
-    if not row or sorted(permutation) != list(range(tasks)) or bool in map(type, permutations[order]):
-        given = brief(permutations[order])
-        raise InputError(f"permutations[{order!r}] is {given}: give each of the tasks 0 to {tasks - 1} once")
+    name, layout = f"permutations[{order!r}]", f"each of the tasks 0 to {tasks - 1} once"
+    permutation = arrays.whole_numbers(permutations[order], name, layout=layout, ndim=1)
+    if sorted(permutation) != list(range(tasks)):
+        raise InputError(f"{name} is {brief(permutations[order])}: give {layout}")
     return np.argsort(permutation)
 
 
@@ -315,7 +312,7 @@ def _distances(distances: Any) -> np.ndarray:
         raise InputError(f"distances has shape {array.shape}: give a square matrix of at least two tasks")
     array = array.astype(np.float64)
     np.fill_diagonal(array, 0.0)
-    refuse_not_finite(array, "distances")
+    arrays.refuse_not_finite(array, "distances")
     refuse_endless(array, "distances", f"give distances of at most {LARGEST:g}")
     return array
 

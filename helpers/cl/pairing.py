@@ -9,10 +9,12 @@ from typing import Any
 
 import numpy as np
 
-from .. import uncertainty
+from .. import arrays, uncertainty
 from ..errors import InputError
 from ..uncertainty import PairedT, SignFlip
 from .keyed import Key, averaged, numbers
+from .orders import FEW_ORDERS
+from .record import DIRECTIONS
 
 #: With fewer pairs than this no two-sided sign-flip test reaches .05.
 FEW_PAIRS = 6
@@ -57,12 +59,17 @@ class Paired:
         """Mean difference."""
         return self.t.mean
 
+    @property
+    def interval(self) -> tuple[float, float] | None:
+        """Of the mean difference, by Student's t; None where differences have no spread."""
+        return self.t.interval
+
     def __repr__(self) -> str:
         t = "undefined" if self.t.p_value is None else f"{self.t.p_value:.3g}"
         warned = f", {len(self.warnings)} warnings" if self.warnings else ""
-        return (
-            f"Paired({self.n} units, mean {self.mean:.4g}, p {t} (t), {self.sign_flip.p_value:.3g} (sign-flip){warned})"
-        )
+        between = "" if self.interval is None else f" ({self.interval[0]:.4g} to {self.interval[1]:.4g})"
+        tests = f"p {t} (t), {self.sign_flip.p_value:.3g} (sign-flip)"
+        return f"Paired({self.n} units, mean {self.mean:.4g}{between}, {tests}{warned})"
 
     def to_dict(self) -> dict[str, Any]:
         """Everything as valid JSON."""
@@ -92,29 +99,41 @@ def paired(
     r"""Compare two methods on the same seeds and orders, by Student's t and by sign flips.
 
     Runs of one seed and order share their luck, which cancels in the difference :math:`d_i = x_i - y_i`; two means with
-    two standard deviations hide what pairs show. Runs are matched by their ids, never by position.
+    two standard deviations hide what pairs show. Runs are matched by their ids, never by position. The two tests are
+
+    .. math::
+
+       t = \frac{\bar d}{s_d / \sqrt n}, \qquad
+       p = \frac{1}{2^n} \#\Big\{ \epsilon \in \{-1, 1\}^n :
+           \Big| \sum_i \epsilon_i d_i \Big| \ge \Big| \sum_i d_i \Big| \Big\},
+
+    Student's t with n - 1 degrees of freedom, which takes differences for roughly normal, and the sign-flip test (here
+    two-sided), which takes them for symmetric about 0 only. Both take units for independent.
 
     Parameters
     ----------
     first, second : sequence of Run, or mapping of (seed, order) to number
         The two methods. The same keys on both sides, each once.
     metric : str
-        For runs: the id that is compared.
+        For runs: the id that is compared; "acc.final" by default, the number that most papers claim.
     unit : {"pair", "order", "seed"}
-        What is independent. With several seeds under each of a few orders the pairs of one order share its effect, and
-        counting them as independent finds too much; "order" averages over seeds first, "seed" over orders.
+        What is independent: "pair" by default, right where each run has its own seed and order. With several seeds
+        under each of a few orders the pairs of one order share its effect, and counting them as independent finds too
+        much; "order" averages over seeds first, "seed" over orders.
     alternative : {"two-sided", "greater", "less"}
-        "greater": the first method has the higher values.
+        "two-sided" by default, since either method might be ahead; "greater": the first has the higher values.
     confidence : float
-        Of the interval for the mean difference.
+        Of the interval for the mean difference, 0.95 by default, as is customary.
     replicates : int
-        Of the sign-flip test beyond 20 units; up to there it is exact.
+        Sign patterns drawn for the sign-flip test beyond 20 units, 100,000 by default, which leaves p = .05 a standard
+        error of .0007; up to 20 units all patterns are counted.
 
     Returns
     -------
     Paired
-        Warned of where there are fewer than six units, since a two-sided sign-flip test then cannot fall below 0.05;
-        and where pairs share orders or seeds, or all have one order, beyond which nothing follows.
+        Differences, their mean and its interval in the unit of the values. Warned of where there are fewer than six
+        units, since a two-sided sign-flip test then cannot fall below 0.05; and where pairs share orders or seeds, or
+        all have one order, beyond which nothing follows.
 
     Raises
     ------
@@ -122,15 +141,19 @@ def paired(
         Ids that do not pair, or occur twice (all are named); runs of several methods on one side; a value that is
         undefined; an option out of range.
 
+    References
+    ----------
+    Student (1908), The probable error of a mean, Biometrika 6, 1-25. Fisher (1935), The Design of Experiments,
+    section 21, for sign flips.
+
     Examples
     --------
     >>> a = dict(zip([(seed, 0) for seed in range(5)], [77.1, 75.4, 78.0, 76.2, 77.3]))
     >>> b = dict(zip([(seed, 0) for seed in range(5)], [75.0, 74.1, 76.9, 74.2, 76.0]))
     >>> paired(a, b)
-    Paired(5 units, mean 1.56, p 0.00157 (t), 0.0625 (sign-flip), 2 warnings)
+    Paired(5 units, mean 1.56 (0.9937 to 2.126), p 0.00157 (t), 0.0625 (sign-flip), 2 warnings)
     """
-    if unit not in UNITS:
-        raise InputError(f"unit is {unit!r}: give one of {', '.join(map(repr, UNITS))}")
+    arrays.one_of(unit, "unit", UNITS)
     x, y = numbers(first, "first", metric), numbers(second, "second", metric)
     lonely = [f"{key!r} only in {name}" for key, name in _unpaired(x, y)]
     if lonely:
@@ -231,8 +254,7 @@ def worst_order(results: Any, *, metric: str = "acc.final", direction: str = "hi
     >>> found.order, found.value, found.mean
     ('b', 72.0, 76.5)
     """
-    if direction not in ("higher", "lower"):
-        raise InputError(f'direction is {direction!r}: give "higher" or "lower"')
+    arrays.one_of(direction, "direction", DIRECTIONS)
     values = numbers(results, "results", metric)
     by_order = averaged(values, 1)
     mean = math.fsum(by_order.values()) / len(by_order)
@@ -244,7 +266,8 @@ def worst_order(results: Any, *, metric: str = "acc.final", direction: str = "hi
         warnings.append(
             f"orders have {min(counts)} to {max(counts)} seeds: means of few seeds vary more, and look worst"
         )
-    if len(by_order) < 5:
-        warnings.append(f"{len(by_order)} orders: the worst of fewer than 5 says little of the worst there is")
+    if len(by_order) < FEW_ORDERS:
+        few = f"{len(by_order)} orders: the worst of fewer than {FEW_ORDERS}"
+        warnings.append(f"{few} says little of the worst there is")
     worst = (min if direction == "higher" else max)(by_order, key=by_order.__getitem__)
     return WorstOrder(worst, by_order[worst], mean, by_order, None, tuple(warnings))

@@ -57,18 +57,34 @@ class Comparison:
 
 
 def compare(first: Value, second: Value) -> Comparison:
-    """The difference of two values of one metric; numbers that are not comparable are refused.
+    r"""The difference of two values of one metric; numbers that are not comparable are refused.
+
+    .. math:: d = x_\text{first} - x_\text{second},
+
+    the first is better where d has the sign of the metric's direction. The same name stands for formulas of opposite
+    sign, other divisors and other scales (`METRICS` lists them): a difference across them would be a number without
+    meaning. The difference says nothing of chance; `paired` compares the runs of two methods.
 
     Parameters
     ----------
     first, second : Value
-        What `metric` returned for two runs.
+        What `metric` returned for two runs. Their names of tasks may stand in another order, as under another order of
+        training.
+
+    Returns
+    -------
+    Comparison
+        The difference in the unit of the two values, and which is better; None with the reason where one is undefined.
 
     Raises
     ------
     InputError
-        Different ids, baselines, metrics, units, directions, declared scenarios or tasks, or a mean over the observed
-        cells beside a strict one; the message names the field.
+        Something else than a Value; different ids, baselines, metrics, units, directions, declared scenarios or tasks,
+        or a mean over the observed cells beside a strict one; the message names the field.
+
+    Notes
+    -----
+    The rule is this project's own; the sources of the formulas are in `METRICS`.
 
     Examples
     --------
@@ -83,7 +99,10 @@ def compare(first: Value, second: Value) -> Comparison:
     """
     for name, value in (("first", first), ("second", second)):
         if not isinstance(value, Value):
-            raise InputError(f"{name} is of type {type(value).__name__}: give what cl.metric returns")
+            raise InputError(
+                f"{name} is of type {type(value).__name__}: give what cl.metric(id, matrix) returns; cl.paired takes "
+                "the runs of two methods"
+            )
     refuse_unlike(first, second)
     for value in (first, second):
         if value.value is None:

@@ -17,7 +17,6 @@ from ..records import Field, Schema
 from .inputs import (
     LIMITS,
     check_cells,
-    check_choice,
     check_notes,
     check_place,
     check_reasons,
@@ -175,11 +174,11 @@ class AccuracyMatrix:
         notes: Sequence[str] = (),
         provenance: Mapping[str, Any] | None = None,
     ) -> None:
-        check_choice(scale, "scale", SCALES)
-        check_choice(direction, "direction", DIRECTIONS)
-        check_choice(rows, "rows", ("time", "task"))
+        arrays.one_of(scale, "scale", SCALES)
+        arrays.one_of(direction, "direction", DIRECTIONS)
+        arrays.one_of(rows, "rows", ("time", "task"))
         if scenario is not None:
-            check_choice(scenario, "scenario", SCENARIOS)
+            arrays.one_of(scenario, "scenario", SCENARIOS)
         cells = check_cells(values, "values", scale=scale, layout=rows)
         cells = cells.T.copy() if rows == "task" else cells
         count = len(cells)
@@ -418,7 +417,7 @@ class Run:
             if not isinstance(getattr(self, kind), Mapping):
                 raise InputError(f"{kind} is {getattr(self, kind)!r}: give a mapping of names to values")
         for key in self.information:
-            check_choice(key, "information", INFORMATION)
+            arrays.one_of(key, "information", INFORMATION)
         for kind in ("information", "budget"):
             for key, value in getattr(self, kind).items():
                 if not isinstance(key, str) or not is_plain(value):
@@ -435,7 +434,7 @@ def _baselines(baseline: Any, count: int, scale: str) -> dict[str, np.ndarray]:
     if not isinstance(baseline, Mapping):
         return {"random-init": check_series(baseline, "baseline", count=count, scale=scale)}
     for kind in baseline:
-        check_choice(kind, "baseline", BASELINES)
+        arrays.one_of(kind, "baseline", BASELINES)
     return {
         kind: check_series(vector, f"baseline[{kind!r}]", count=count, scale=scale) for kind, vector in baseline.items()
     }
@@ -466,7 +465,7 @@ def _small(matrix: AccuracyMatrix) -> str:
 
 
 def _zeros(matrix: AccuracyMatrix) -> str:
-    above = np.triu(np.ones_like(matrix.missing), 1)
+    above = np.tri(matrix.T, k=-1, dtype=bool).T
     zeros = np.argwhere(above & (matrix.values == 0.0))
     if not zeros.size:
         return ""
@@ -482,10 +481,9 @@ def _transposed(matrix: AccuracyMatrix) -> str:
 
     The margin, a tenth of the spread, keeps chance differences of near-constant matrices quiet.
     """
-    sign = 1.0 if matrix.direction == "higher" else -1.0
-    lower, upper = np.tril_indices(matrix.T, -1), np.triu_indices(matrix.T, 1)
-    below, above = sign * matrix.values[lower], sign * matrix.values[upper]
-    below, above = below[~np.isnan(below)], above[~np.isnan(above)]
+    scores = matrix.values if matrix.direction == "higher" else -matrix.values
+    trained = np.tri(matrix.T, k=-1, dtype=bool)  # before this moment's task; the transpose holds those to come
+    below, above = scores[trained & ~matrix.missing], scores[trained.T & ~matrix.missing]
     if not above.size:
         return ""
     remedy = 'rows are moments and columns tasks; rows="task" turns a matrix round'

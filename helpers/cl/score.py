@@ -11,12 +11,12 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
-from ..errors import InputError, bracketed, brief
+from ..errors import InputError, brief
 from . import formulas
 from .formulas import Sum
 from .inputs import LIMITS, check_series, refuse_out_of_scale
 from .metrics import END_INCLUDED, MATRIX_IDS, METRICS, PEAKS, SUMS, Metric, look_up
-from .record import BASELINES, AccuracyMatrix
+from .record import BASELINES, AccuracyMatrix, Run
 from .value import Value
 
 #: Ids that say nothing under Class-IL, where classes not yet seen cannot be predicted.
@@ -111,13 +111,11 @@ def metric(
     >>> metric("intransigence.rwalk", matrix).reason
     'the matrix has no reference: give the scores of jointly trained models'
     """
-    look_up(id)
-    entries = table(matrix, ids=[id], baseline=baseline, at=at, observed_only=observed_only)
-    if observed_only and not METRICS[id].observed_only:
+    if arrays.truth(observed_only, "observed_only") and not look_up(id).observed_only:
         raise InputError(
             f"observed_only is not offered for {id!r}: what is missing may be the peak or the loss that it measures"
         )
-    return entries[id]
+    return table(matrix, ids=[id], baseline=baseline, at=at, observed_only=observed_only)[id]
 
 
 def table(
@@ -132,29 +130,47 @@ def table(
 
     Parameters
     ----------
-    matrix, baseline, at
-        As for `metric`.
+    matrix : AccuracyMatrix
+        Of T tasks.
     ids : sequence of str, optional
-        Which ones; by default all that a matrix yields.
+        Which ones; by default all that a matrix yields. ``METRICS[id]`` holds the formula of each and its source.
+    baseline : str, optional
+        Kind of baseline for forward transfer; by default "random-init", as GEM has it.
+    at : int, optional
+        Number of tasks learned, 1 to T (the default).
     observed_only : bool
-        As for `metric`, for those metrics that offer it; the others stay strict.
+        Whether metrics that offer it are means over the cells that are there; the others stay strict. False by
+        default, since such a mean is another number.
+
+    Returns
+    -------
+    Table
+        A mapping of id to Value, in the order asked for: each with its unit, or None with the reason.
 
     Raises
     ------
     InputError
-        As `metric`.
+        Something else than a matrix, an unknown id or kind, `at` outside 1..T, an `observed_only` that is no truth
+        value.
+
+    References
+    ----------
+    Lopez-Paz and Ranzato (2017), Gradient episodic memory for continual learning, NeurIPS; for the others see the
+    ``source`` of each entry of `METRICS`.
 
     Examples
     --------
+    >>> METRICS["bwt.gem"].formula
+    'sum_{i<T} (A[T,i] - A[i,i]) / (T-1)'
     >>> table(AccuracyMatrix([[100, 50], [0, 100]], baseline=50), ids=["acc.final", "bwt.gem", "fwt.gem", "bwt.dr"])
     acc.final                50.0000 percent
     bwt.gem                -100.0000 percentage points
     fwt.gem                   0.0000 percentage points
     bwt.dr                 -100.0000 percentage points
     """
-    _check_matrix(matrix)
-    if baseline is not None and baseline not in BASELINES:
-        raise InputError(f"baseline is {baseline!r}: known kinds are {', '.join(map(repr, BASELINES))}")
+    check_matrix(matrix)
+    if baseline is not None:
+        arrays.one_of(baseline, "baseline", BASELINES)
     part = matrix if at is None else matrix.leading(arrays.whole_number(at, "at", least=1))
     wanted = _wanted(ids)
     kind = baseline or GEM_BASELINE
@@ -165,12 +181,35 @@ def table(
 
 
 def steps(id: str, matrix: AccuracyMatrix, *, baseline: str | None = None) -> tuple[Value, ...]:
-    """A metric as it stood after 1, 2, ..., T tasks: A_k, F_k, I_k.
+    r"""A metric as it stood after 1, 2, ..., T tasks, such as average accuracy: when did it fall?
+
+    .. math:: A_k = \frac1k \sum_{j \le k} A_{k,j}, \qquad k = 1, \dots, T
+
+    for ``acc.final``; any other metric likewise takes the leading k rows and columns for the whole matrix.
+
+    Parameters
+    ----------
+    id : str
+        One of `METRICS`, which hold the formulas and their sources.
+    matrix : AccuracyMatrix
+        Of T tasks.
+    baseline : str, optional
+        Kind of baseline for forward transfer; by default "random-init", as GEM has it.
+
+    Returns
+    -------
+    tuple of T Value
+        Each in its unit, or None with the reason: many metrics need two tasks, and have no first value.
 
     Raises
     ------
     InputError
-        As `metric`.
+        Something else than a matrix, an unknown id or kind.
+
+    References
+    ----------
+    Chaudhry et al. (2018), Riemannian walk for incremental learning, ECCV: average accuracy, forgetting and
+    intransigence after task k.
 
     Examples
     --------
@@ -178,17 +217,41 @@ def steps(id: str, matrix: AccuracyMatrix, *, baseline: str | None = None) -> tu
     >>> [step.value for step in steps("acc.final", matrix)]
     [90.0, 90.0, 77.0]
     """
-    _check_matrix(matrix)
+    check_matrix(matrix)
     return tuple(metric(id, matrix, baseline=baseline, at=count) for count in range(1, matrix.T + 1))
 
 
 def per_task(id: str, matrix: AccuracyMatrix, *, baseline: str | None = None) -> dict[str, float | None]:
-    """The terms that a metric is the mean of, by name of the task; None where a cell is missing.
+    r"""The terms that a metric is the mean of, by name of the task: which one was lost?
+
+    .. math:: m = \frac{1}{|J|} \sum_{j \in J} m_j
+
+    over the tasks J that the formula counts, such as all but the last for forgetting; each :math:`m_j` has the unit and
+    the sign of the metric.
+
+    Parameters
+    ----------
+    id : str
+        One of those `METRICS` that are a mean of one term per task; these hold the formulas and their sources.
+    matrix : AccuracyMatrix
+        Of T tasks.
+    baseline : str, optional
+        Kind of baseline for forward transfer; by default "random-init", as GEM has it.
+
+    Returns
+    -------
+    dict of str to (float or None)
+        None for a task that lacks a cell. Empty where no task can have a term: `metric` says why, such as a baseline
+        that the matrix does not have.
 
     Raises
     ------
     InputError
-        As `metric`, or a metric that is no mean over tasks.
+        Something else than a matrix, an unknown id or kind, a metric that is no mean over tasks.
+
+    References
+    ----------
+    Chaudhry et al. (2018), Riemannian walk for incremental learning, ECCV, for forgetting by task.
 
     Examples
     --------
@@ -234,29 +297,48 @@ def metrics_of(
 ) -> dict[str, np.ndarray]:
     """Metrics of many matrices at once: an array of R values under each id, NaN where undefined.
 
+    The formulas are those of `metric`, evaluated as one product over all matrices; ``METRICS[id]`` holds each formula
+    and its source. What is undefined has no reason here: ask `metric` for it.
+
     Parameters
     ----------
     runs : sequence of R AccuracyMatrix, or array of shape (R, T, T)
         All of one size, scale, direction and scenario. Matrices bring all the rest with them.
     ids : sequence of str, optional
         By default all that a matrix yields.
-    baseline : str, or array of shape (T,) or (R, T), optional
-        With matrices the kind, as for `metric`; with an array the baseline itself.
-    reference : array of shape (T,) or (R, T), optional
-        With an array of runs.
+    baseline : str, or number or array of shape (T,) or (R, T), optional
+        With matrices the kind, by default "random-init", as GEM has it; with an array the baseline itself, in the unit
+        of the scores.
+    reference : number or array of shape (T,) or (R, T), optional
+        With an array of runs: scores of jointly trained models, for intransigence.
     n : array of shape (T,), (T, T) or (R, T, T), optional
-        With an array of runs.
+        With an array of runs: whole numbers of samples behind the cells.
     classes : array of shape (T,) or (R, T), optional
-        With an array of runs.
-    scale, direction, scenario : str
-        With an array of runs, as for `AccuracyMatrix`.
+        With an array of runs: whole numbers of classes that each task brings.
+    scale : {"percent", "fraction", "free"}
+        With an array of runs: 0 to 100, as most papers print scores and so the default; 0 to 1; or any real number.
+    direction : {"higher", "lower"}
+        With an array of runs: which scores are better, "higher" by default, as for accuracy.
+    scenario : str, optional
+        With an array of runs, as for `AccuracyMatrix`; under "class" forward transfer is undefined.
     observed_only : bool
         As for `table`.
+
+    Returns
+    -------
+    dict of str to numpy.ndarray of shape (R,)
+        In the order of `ids`, float64, in the units that `metric` says.
 
     Raises
     ------
     InputError
-        Matrices that do not go together, arguments that matrices already hold, or what `AccuracyMatrix` refuses.
+        Matrices that do not go together, arguments that matrices already hold, an unknown id or one that no matrix
+        yields, or what `AccuracyMatrix` refuses.
+
+    References
+    ----------
+    Lopez-Paz and Ranzato (2017), Gradient episodic memory for continual learning, NeurIPS; for the others see the
+    ``source`` of each entry of `METRICS`.
 
     Examples
     --------
@@ -271,9 +353,11 @@ def metrics_of(
     if isinstance(runs, list | tuple) and runs and all(isinstance(run, AccuracyMatrix) for run in runs):
         if any(given is not None for given in (reference, n, classes)):
             raise InputError("reference, n and classes are given, but matrices hold their own: leave them out")
-        if baseline is not None and (not isinstance(baseline, str) or baseline not in BASELINES):
-            raise InputError(f"baseline is {baseline!r}: with matrices give a kind, {', '.join(map(repr, BASELINES))}")
+        if baseline is not None:
+            arrays.one_of(baseline, "baseline", BASELINES)
         stack = _Stack.of(runs, baseline or GEM_BASELINE)
+    elif isinstance(runs, list | tuple) and any(isinstance(run, Run) for run in runs):
+        raise InputError("runs holds Run: give [run.matrix for run in runs], or the runs to cl.summary")
     else:
         stack = _Stack.read(runs, baseline, reference, n, classes, scale, direction, scenario)
     arrays.truth(observed_only, "observed_only")
@@ -288,9 +372,11 @@ def metrics_of(
     return values
 
 
-def _check_matrix(matrix: Any) -> None:
+def check_matrix(matrix: Any) -> None:
+    """Refuse what is no matrix, and say how to get one from it."""
     if not isinstance(matrix, AccuracyMatrix):
-        raise InputError(f"matrix is of type {type(matrix).__name__}: give an AccuracyMatrix")
+        remedy = "its .matrix" if isinstance(matrix, Run) else "an AccuracyMatrix, which takes an array and its scale"
+        raise InputError(f"matrix is of type {type(matrix).__name__}: give {remedy}")
 
 
 def _wanted(ids: Any) -> list[str]:
@@ -644,12 +730,11 @@ def _scores(values: Any, name: str, shape: tuple[int, ...], scale: str) -> np.nd
     """A baseline or reference as (1, T) or (R, T)."""
     if values is None:
         return None
-    array = np.asarray(arrays.to_numpy(arrays.detached(arrays.as_array(values, name))))
+    array = arrays.floats(values, name)
     if array.ndim < 2:
-        return check_series(values, name, count=shape[-1], scale=scale)[None]
-    if array.shape != shape[:2] or array.dtype.kind not in "fiu":
-        raise InputError(f"{name} has shape {array.shape} and type {array.dtype}: give numbers of shape {shape[:2]}")
-    array = array.astype(np.float64)
+        return check_series(array, name, count=shape[-1], scale=scale)[None]
+    if array.shape != shape[:2]:
+        raise InputError(f"{name} has shape {array.shape}: give numbers of shape {shape[:2]}")
     refuse_out_of_scale(array, name, scale)
     return array
 
@@ -660,13 +745,9 @@ def _counts(
     """Counts in one of the shapes allowed: shared by all runs, or with an axis for them."""
     if values is None:
         return None
-    array = np.asarray(arrays.to_numpy(arrays.detached(arrays.as_array(values, name))))
-    if array.shape not in shapes or array.dtype.kind not in "iu":
-        allowed = " or ".join(map(str, shapes))
-        raise InputError(
-            f"{name} has shape {array.shape} and type {array.dtype}: give whole numbers of shape {allowed}"
-        )
-    bad = np.argwhere(array < least)
-    if bad.size:
-        raise InputError(f"{name}{bracketed(bad[0])} is {array[tuple(bad[0])]}: give at least {least}")
+    layout = f"whole numbers of shape {' or '.join(map(str, shapes))}"
+    array = arrays.whole_numbers(values, name, layout=layout)
+    if array.shape not in shapes:
+        raise InputError(f"{name} has shape {array.shape}: give {layout}")
+    arrays.refuse_where(array < least, array, name, f"give at least {least}")
     return array if array.shape == full else np.broadcast_to(array, full[1:])

@@ -30,10 +30,31 @@ SPLIT = 0.85
 
 @dataclass(frozen=True)
 class Hit:
-    """Test item `test` found in training text `train` by one check.
+    """A test item that one check of `find_contamination` found in a training text.
 
-    `score` is 1 for equal texts, the share of the item's tokens that is covered for "ngram", the cosine for
-    "neighbour". `train` is the first text found; for "ngram" the first that holds most of the common n-grams.
+    Attributes
+    ----------
+    test : int
+        Place of the item among the test items, from 0.
+    train : int
+        Place of the training text, from 0: the first one found; for "ngram" the first that holds most of the common
+        n-grams, for "neighbour" the nearest.
+    check : {"exact", "normalised", "ngram", "short", "neighbour"}
+        What found it; the formula and the source of each are those of `find_contamination`.
+    score : float
+        1 for the checks of equality ("exact", "normalised", "short"); for "ngram" the share of the item's tokens that
+        common n-grams cover, for "neighbour" the cosine, both at most 1 and at least the threshold of the check.
+
+    References
+    ----------
+    Brown et al. (2020), Language Models are Few-Shot Learners, appendix C, for n-grams.
+
+    Examples
+    --------
+    >>> from helpers import cl
+    >>> found = cl.find_contamination(["One two three.", "Nothing here."], ["one two three", "four"])
+    >>> found.hits[0]
+    Hit(test=0, train=0, check='normalised', score=1.0)
     """
 
     test: int
@@ -110,8 +131,8 @@ class Ngrams:
         edge = np.zeros(len(self.tokens.text) + 1, dtype=np.int64)
         np.add.at(edge, starts, 1)
         np.add.at(edge, starts + self.n, -1)
-        covered = np.bincount(self.tokens.text, weights=edge[:-1].cumsum() > 0, minlength=self.n_items)
-        length = np.bincount(self.tokens.text, minlength=self.n_items)
+        covered = arrays.counts(self.tokens.text, weights=edge[:-1].cumsum() > 0, minlength=self.n_items)
+        length = arrays.counts(self.tokens.text, minlength=self.n_items)
         items = self.tokens.text[starts]
         for item, rows in groupby(range(len(items)), key=items.__getitem__):
             score = covered[item] / length[item]
@@ -124,7 +145,7 @@ class Short:
     """Items without an n-gram that occur whole within a training text."""
 
     def __init__(self, tokens: Tokens, n_items: int, n: int, shortest: int) -> None:
-        length = np.bincount(tokens.text, minlength=n_items)
+        length = arrays.counts(tokens.text, minlength=n_items)
         first = np.cumsum(length) - length
         self.items = {size: np.flatnonzero(length == size) for size in range(shortest, n) if np.any(length == size)}
         self.known = {
@@ -176,7 +197,7 @@ class Characters:
         places = [np.searchsorted(self.vocabulary, part.hashes).astype(np.int32) for _, part in parts]
         column = np.concatenate(places)
         # from rare to common: the few rare ones that a pair must share leave few pairs
-        often = np.bincount(column, minlength=len(self.vocabulary))
+        often = arrays.counts(column, minlength=len(self.vocabulary))
         self.rank = np.empty(len(often), dtype=np.int32)
         self.rank[np.argsort(often, kind="stable")] = np.arange(len(often), dtype=np.int32)
         norm = np.concatenate([part.norm for _, part in parts])
@@ -229,7 +250,7 @@ def _character_counts(joined: Joined) -> _Counts:
     hashes = span_hashes(joined.codes, begins, np.minimum(begins + CHARACTERS, joined.last[rows]))
     keys = hashes ^ mix(rows.astype(np.uint64) + np.uint64(1))  # a window and its text in one number
     _, where, times = np.unique(keys, return_index=True, return_counts=True)
-    norm = np.sqrt(np.bincount(rows[where], weights=times.astype(np.float64) ** 2, minlength=len(length)))
+    norm = np.sqrt(arrays.counts(rows[where], weights=times.astype(np.float64) ** 2, minlength=len(length)))
     return _Counts(hashes[where], rows[where], times.astype(np.float32), norm)
 
 

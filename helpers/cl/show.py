@@ -2,23 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from typing import Any
 
 import numpy as np
 
-from .. import figures, lazy
+from .. import arrays, figures, lazy
 from ..errors import InputError
 from ..figures import Figure, Table
+from .components import Component, Variance
 from .curves import FORMS, average_curve, lca
 from .inputs import gapped
 from .metrics import MATRIX_IDS, METRICS, look_up
 from .pairing import Paired
-from .reconcile import Reconciliation
+from .reconciliation import Reconciliation
 from .record import AccuracyMatrix
 from .safety import FAMILIES as SETS
 from .safety import KINDS, SafetyVerdict
 from .score import metric, steps, table
+from .testtime import adaptation
 from .value import Value
 
 #: Above this many tasks numbers no longer fit into cells.
@@ -139,8 +142,7 @@ def definitions(matrix: AccuracyMatrix, family: str, *, baseline: str | None = N
     InputError
         An unknown family, or a matrix for which none of its formulas is defined.
     """
-    if family not in FAMILIES:
-        raise InputError(f"family is {family!r}: known are {', '.join(map(repr, FAMILIES))}")
+    arrays.one_of(family, "family", FAMILIES)
     values = table(matrix, ids=FAMILIES[family], baseline=baseline)
     shown = {id: value.value for id, value in values.items() if value.value is not None}
     if not shown:
@@ -217,7 +219,7 @@ def differences(found: Paired, *, name: str = "differences") -> Figure:
     fig, axes = figures.subplots(figsize=(6.4, 1.4 + 0.35 * found.n))
     height = np.arange(found.n)[::-1]
     axes.plot(found.differences, height, "o", color=figures.BLUE, label="one pair")
-    interval = found.t.interval
+    interval = found.interval
     if interval is not None:
         axes.axvspan(*interval, color=figures.VERMILION, alpha=0.15, linewidth=0)
     axes.axvline(found.mean, color=figures.VERMILION, linestyle="--", label="mean, and its interval")
@@ -232,6 +234,85 @@ def differences(found: Paired, *, name: str = "differences") -> Figure:
         f"p {found.sign_flip.p_value:.3g}."
     )
     return figures.show(fig, alt=alt, name=name)
+
+
+def components(found: Variance, *, name: str = "components") -> Figure:
+    """Where the spread of results comes from: each component as a standard deviation, and its standard error.
+
+    Raises
+    ------
+    InputError
+        No component that has a value.
+    """
+    shown = {key: part for key, part in found.components.items() if part.value is not None}
+    if not shown:
+        raise InputError(f"found has no component with a value: {next(iter(found.components.values())).reason}")
+    fig, axes = figures.subplots(figsize=(6.4, 0.8 + 0.5 * len(shown)))
+    height = np.arange(len(shown))[::-1]
+    spreads = [math.sqrt(part.value or 0.0) for part in shown.values()]
+    axes.barh(height, spreads, height=0.55, color=figures.BLUE)
+    ends = [_ends(part) for part in shown.values()]
+    ink = axes.spines["left"].get_edgecolor()
+    for place, (low, high) in zip(height, ends, strict=True):
+        axes.plot([low, high], [place, place], color=ink, marker="|")
+    for place, spread, (_, high) in zip(height, spreads, ends, strict=True):
+        axes.annotate(f"{spread:.2f}", (high, place), xytext=(6, 0), textcoords="offset points", va="center")
+    axes.margins(x=0.16)
+    axes.set_yticks(height, list(shown))
+    axes.set(xlabel="standard deviation, in the unit of the results", xlim=(0, None))
+    said = "; ".join(f"{key} {spread:.2f}" for key, spread in zip(shown, spreads, strict=True))
+    alt = f"Standard deviation of results by where it comes from: {said}."
+    caption = "Line: one standard error of the variance to either side, where the design gives one."
+    return figures.show(fig, alt=alt, name=name, caption=caption)
+
+
+def adaptations(
+    streams: Mapping[str, Any], *, shifts: Sequence[int], target: float, window: int = 1, name: str = "adaptations"
+) -> Figure:
+    """Accuracy of each batch of one stream for several methods, its shifts, and where each reaches the target.
+
+    Parameters
+    ----------
+    streams : mapping of str to array of shape (n,)
+        Accuracy of each batch by method, at most four of the same stream.
+    shifts, target, window
+        As for `adaptation`; one target.
+
+    Raises
+    ------
+    InputError
+        No method, more than four, streams of unlike length, or what `adaptation` refuses.
+    """
+    if not 1 <= len(streams) <= len(figures.SERIES):
+        raise InputError(f"streams has {len(streams)} methods: give 1 to {len(figures.SERIES)}")
+    values = {method: gapped(online, f"streams[{method!r}]", ndim=1) for method, online in streams.items()}
+    if len({len(online) for online in values.values()}) > 1:
+        lengths = ", ".join(f"{method} {len(online)}" for method, online in values.items())
+        raise InputError(f"streams have unlike lengths ({lengths} batches): give methods on the same stream")
+    fig, axes = figures.subplots()
+    ink = axes.spines["left"].get_edgecolor()
+    said = []
+    for (method, online), (colour, marker, line) in zip(values.items(), figures.SERIES, strict=False):
+        found = adaptation(online, shifts=shifts, target=target, window=window)
+        axes.plot(np.arange(len(online)), online, color=colour, linestyle=line, label=method)
+        first = [start + delay for start, delay in zip(shifts, found.delays, strict=True) if delay is not None]
+        means = [float(online[at : at + window].mean()) for at in first]
+        middles = [at + (window - 1) / 2 for at in first]
+        axes.plot(middles, means, linestyle="", marker=marker, markersize=8, color=colour)
+        delays = ", ".join("never" if delay is None else str(delay) for delay in found.delays)
+        said.append(f"{method} {delays}")
+    for start in shifts:
+        axes.axvline(start, color=ink, linewidth=0.8, alpha=0.5)
+    axes.axhline(target, color=ink, linestyle="--", linewidth=1)
+    axes.set(xlabel="batch", ylabel="accuracy of the batch", ylim=(0, None))
+    axes.legend(loc="upper center", bbox_to_anchor=(0.5, -0.18), ncols=len(values))
+    alt = (
+        f"Accuracy over {len(next(iter(values.values())))} batches with {len(shifts)} shifts. "
+        f"Batches to {target:g} after each: {'; '.join(said)}."
+    )
+    what = "batch that reaches it" if window == 1 else f"{window} batches whose mean reaches it"
+    caption = f"Upright lines: shifts. Dashed: the target. Markers: the first {what}."
+    return figures.show(fig, alt=alt, name=name, caption=caption)
 
 
 def gates(verdicts: Mapping[str, SafetyVerdict], *, name: str = "gates") -> Figure:
@@ -363,6 +444,12 @@ def _range(values: np.ndarray) -> tuple[float, float]:
 
 def _short(value: float) -> str:
     return f"{value:.3g}"
+
+
+def _ends(part: Component) -> tuple[float, float]:
+    """One standard error of the variance to either side, as standard deviations; nothing where there is none."""
+    value, error = part.value or 0.0, part.std_error or 0.0
+    return math.sqrt(max(value - error, 0.0)), math.sqrt(value + error)
 
 
 def _key(key: Any) -> str:

@@ -58,9 +58,9 @@ def prequential(
 
     References
     ----------
-    Dawid (1984), Statistical theory: the prequential approach. Gama, Sebastião and Rodrigues (2013), On evaluating
-    stream learning algorithms, for windows and fading. Grzenda, Gomes and Bifet (2020), Delayed labelling evaluation
-    for data streams.
+    Dawid (1984), Statistical theory: the prequential approach, JRSS A 147, 278-292. Gama, Sebastião and Rodrigues
+    (2013), On evaluating stream learning algorithms, Machine Learning 90, 317-346, for windows and fading. Grzenda,
+    Gomes and Bifet (2020), Delayed labelling evaluation for data streams, Data Mining and Knowledge Discovery 34.
 
     Examples
     --------
@@ -81,14 +81,44 @@ def prequential(
 def prequential_curve(
     scores: Any, *, how: str = "cumulative", window: int | None = None, alpha: float | None = None, delay: Any = 0
 ) -> np.ndarray:
-    """The prequential score as it was known after each question of the stream.
+    r"""The prequential score as it was known after each question of the stream: how it rises, and where it breaks.
 
-    Parameters and errors are those of `prequential`. With a delay, entry t rests on the labels that had come by then.
+    Entry t of n, counted from 0, is the mean of `prequential`, cumulative, of a window or fading, over the scores
+    :math:`x_i` whose labels had come by then:
+
+    .. math:: i + \mathrm{delay}_i \le t.
+
+    Without a delay the last entry is what `prequential` returns; with one it lacks the labels that come after the
+    stream, which `prequential` counts.
+
+    Parameters
+    ----------
+    scores : array of shape (n,)
+        Score of each prediction in the order of the questions: 1 or 0 (True or False) for right or wrong, or any loss.
+    how : {"cumulative", "window", "fading"}
+        "cumulative" by default, which has nothing to choose.
+    window : int
+        Labels in the window, for "window"; there is no default, for it sets how fast drift shows.
+    alpha : float
+        Fading factor in (0, 1], for "fading"; there is no default for the same reason.
+    delay : int, or array of shape (n,)
+        Questions that pass before the label of a question comes; 0 by default: it comes at once.
 
     Returns
     -------
     numpy.ndarray of shape (n,)
-        NaN until the first label came.
+        In the unit of the scores; NaN until the first label came, since no score is known by then.
+
+    Raises
+    ------
+    InputError
+        Scores that are missing or no numbers, a window or alpha that is missing, out of range or of another kind, a
+        negative delay.
+
+    References
+    ----------
+    Dawid (1984), JRSS A 147, 278-292; Gama, Sebastião and Rodrigues (2013), Machine Learning 90, 317-346; for delays
+    Grzenda, Gomes and Bifet (2020), Data Mining and Knowledge Discovery 34.
 
     Examples
     --------
@@ -135,8 +165,9 @@ def online_accuracy(batches: Any, *, sizes: Any = None) -> Value:
     """
     values = gapped(batches, "batches", ndim=1)
     weights = np.ones(len(values)) if sizes is None else arrays.real_vector(sizes, "sizes")
-    if len(weights) != len(values) or np.any(weights < 1):
-        raise InputError(f"sizes has {len(weights)} entries for {len(values)} batches: give each at least 1 sample")
+    if len(weights) != len(values):
+        raise InputError(f"sizes has {len(weights)} entries for {len(values)} batches: give one for each")
+    arrays.refuse_where(weights < 1, weights, "sizes", "a batch has at least 1 sample")
     missing = np.flatnonzero(np.isnan(values))
     coverage = (len(values) - len(missing), len(values))
     if missing.size:
@@ -147,8 +178,7 @@ def online_accuracy(batches: Any, *, sizes: Any = None) -> Value:
 
 def _stream(scores: Any, how: str, window: Any, alpha: Any, delay: Any) -> tuple[np.ndarray, np.ndarray]:
     """Scores, and the question after which the label of each came."""
-    if how not in HOW:
-        raise InputError(f"how is {how!r}: give one of {', '.join(map(repr, HOW))}")
+    arrays.one_of(how, "how", HOW)
     if (how == "window") != (window is not None) or (how == "fading") != (alpha is not None):
         raise InputError(f"how is {how!r} with window={window} and alpha={alpha}: a window has one, fading an alpha")
     if window is not None:
@@ -159,15 +189,12 @@ def _stream(scores: Any, how: str, window: Any, alpha: Any, delay: Any) -> tuple
     hits = str(given.dtype).endswith("bool")  # of NumPy or torch
     values = arrays.real_vector(arrays.to_numpy(given).astype(np.float64) if hits else scores, "scores")
     refuse_endless(values, "scores", f"give scores of at most {LARGEST:g}")
-    delays = arrays.to_numpy(arrays.as_array(delay, "delay"))
-    if delays.shape not in ((), values.shape) or delays.dtype.kind not in "iu":
-        raise InputError(
-            f"delay has shape {delays.shape} and type {delays.dtype}: give {len(values)} whole numbers, or one"
-        )
+    layout = f"{len(values)} whole numbers, or one"
+    delays = arrays.whole_numbers(delay, "delay", layout=layout)
+    if delays.shape not in ((), values.shape):
+        raise InputError(f"delay has shape {delays.shape}: give {layout}")
     delays = np.broadcast_to(delays, values.shape)
-    early = np.flatnonzero(delays < 0)
-    if early.size:
-        raise InputError(f"delay[{early[0]}] is {delays[early[0]]}: no label comes before its question")
+    arrays.refuse_where(delays < 0, delays, "delay", "no label comes before its question")
     return values, np.arange(len(values)) + delays
 
 

@@ -125,11 +125,9 @@ def adaptation(
 
 
 def _starts(shifts: Any, n: int) -> list[int]:
-    starts = arrays.to_numpy(arrays.as_array(shifts, "shifts"))
-    if starts.ndim != 1 or not starts.size or starts.dtype.kind not in "iu":
-        raise InputError(
-            f"shifts has shape {starts.shape} and type {starts.dtype}: give the first batch of each segment"
-        )
+    starts = arrays.whole_numbers(shifts, "shifts", layout="the first batch of each segment", ndim=1)
+    if not starts.size:
+        raise InputError("shifts is empty: give the first batch of each segment, at least one")
     for i, start in enumerate(starts):
         if not (starts[i - 1] if i else -1) < start < n:
             raise InputError(f"shifts[{i}] is {start}: give increasing batches from 0 to {n - 1}")

@@ -41,12 +41,28 @@ def normalise(text: str) -> str:
     """The text as the checks compare it: compatibility forms, case, space and punctuation levelled.
 
     Unicode NFKC and case folding; punctuation and control characters become spaces, invisible format characters go,
-    runs of spaces become one. Applied again it changes nothing.
+    runs of spaces become one. These steps are repeated until nothing changes, because one may make work for another:
+    applied again it changes nothing. There are no options, because texts compare only if both were levelled alike.
+
+    Parameters
+    ----------
+    text : str
+        Of any length and script.
+
+    Returns
+    -------
+    str
+        Words with single spaces between them; empty where only signs and spaces were given.
 
     Raises
     ------
     InputError
         Something else than a text.
+
+    References
+    ----------
+    Unicode Standard Annex 15, Unicode Normalization Forms (NFKC); The Unicode Standard, section 3.13 (case folding).
+    Which signs part words is this project's own choice.
 
     Examples
     --------

@@ -16,7 +16,34 @@ Hyper = float | dict[str, float]
 
 @dataclass(frozen=True)
 class Attempt:
-    """One training of the second phase: the values tried and the accuracy, None where it failed."""
+    r"""One training of the second phase: what was tried, how well the new task was learned, and whether that sufficed.
+
+    .. math:: \text{accepted} \iff A(\lambda) \ge \tau,
+
+    with the threshold :math:`\tau` of `two_phase_search`.
+
+    Attributes
+    ----------
+    value : float or dict of str to float
+        The hyper-parameters :math:`\lambda` of this training: one number, or one for each name.
+    accuracy : float or None
+        Validation accuracy on the new task, in the unit that the training function returned; None for a training that
+        failed, which is never counted as a number.
+    accepted : bool
+        Whether the accuracy reached the threshold; False for a failed training.
+
+    References
+    ----------
+    De Lange et al. (2022), A continual learning survey: defying forgetting in classification tasks, IEEE TPAMI.
+
+    Examples
+    --------
+    >>> found = two_phase_search({8: None, 4: 0.65, 2: 0.71, 1: 0.73}.get, 8, best=0.9, relative=False)
+    >>> found.attempts[0]
+    Attempt(value=8.0, accuracy=None, accepted=False)
+    >>> [attempt.accepted for attempt in found.attempts]
+    [False, False, True]
+    """
 
     value: Hyper
     accuracy: float | None

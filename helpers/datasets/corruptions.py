@@ -7,7 +7,8 @@ from collections.abc import Callable
 import numpy as np
 from scipy.ndimage import gaussian_filter
 
-from ..errors import InputError
+from .. import arrays
+from ..errors import InputError, brief
 
 
 def noise(images: np.ndarray, strength: float, *, seed: int = 0) -> np.ndarray:
@@ -44,11 +45,10 @@ def corrupt(images: np.ndarray, name: str, strength: float, *, seed: int = 0) ->
     >>> float(corrupt(pictures, "contrast", 0.5).std())
     0.0
     """
-    if name not in CORRUPTIONS:
-        raise InputError(f"corruption is {name!r}: choose one of {', '.join(CORRUPTIONS)}")
+    arrays.one_of(name, "corruption", CORRUPTIONS)
     most = 1.0 if name == "contrast" else np.inf
-    if not (0.0 <= strength <= most and np.isfinite(strength)):
-        raise InputError(f"strength of {name} is {strength}: give a number from 0 to {most}")
+    if not arrays.is_number(strength) or not 0.0 <= strength <= most:
+        raise InputError(f"strength of {name} is {brief(strength)}: give a number from 0 to {most}")
     return CORRUPTIONS[name](images, strength, seed=seed)
 
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from .. import lazy
+from .. import arrays, lazy
 from ..errors import InputError
 
 
@@ -26,7 +26,7 @@ def load(*, train: int = 1200, seed: int = 0) -> Split:
     Raises
     ------
     InputError
-        `train` leaves no picture for training or for testing.
+        `train` is no whole number, or leaves no picture for training or for testing.
     MissingExtra
         scikit-learn is absent.
 
@@ -38,8 +38,8 @@ def load(*, train: int = 1200, seed: int = 0) -> Split:
     """
     data = lazy.require("sklearn.datasets", extra="data").load_digits()
     total = len(data.target)
-    if not 0 < train < total:
-        raise InputError(f"train is {train}: there are {total} digits, leave some for training and some for testing")
+    if arrays.whole_number(train, "train", least=1) >= total:
+        raise InputError(f"train is {train}: there are {total} digits, leave some for testing")
     order = np.random.default_rng(seed).permutation(total)
     images = (data.images[order] / 16.0).astype(np.float32)[:, None]
     labels = data.target[order].astype(np.int64)

@@ -68,8 +68,7 @@ def cifar10(root: str | Path, part: str = "test", *, rows: int = CIFAR10_ROWS) -
         A missing file, one of the wrong size, a class that has no name, each by file name.
     """
     arrays.whole_number(rows, "rows", least=1)
-    if part not in CIFAR10_PARTS:
-        raise InputError(f"part is {part!r}: choose one of {', '.join(CIFAR10_PARTS)}")
+    arrays.one_of(part, "part", CIFAR10_PARTS)
     folder = Path(root)
     names = folder / "batches.meta.txt"
     files = [folder / name for name in CIFAR10_PARTS[part]]
@@ -226,8 +225,7 @@ def read(paths: Sequence[str | Path], *, size: int, mode: str = "RGB") -> np.nda
         Pillow is absent.
     """
     arrays.whole_number(size, "size", least=1)
-    if mode not in MODES:
-        raise InputError(f"mode is {mode!r}: choose one of {', '.join(MODES)}")
+    arrays.one_of(mode, "mode", MODES)
     pillow = lazy.require("PIL.Image", extra="jupyter")
     images = np.empty((len(paths), MODES[mode], size, size), dtype=np.float32)
     for image, path in zip(images, paths, strict=True):

@@ -10,6 +10,7 @@ from collections.abc import Callable
 import numpy as np
 from scipy import ndimage
 
+from .. import arrays
 from ..errors import InputError
 
 TILT = 20.0  # degrees, counter-clockwise
@@ -85,8 +86,7 @@ def render(images: np.ndarray, name: str, *, seed: int = 0) -> np.ndarray:
     >>> float(render(np.zeros((1, 1, 8, 8)), "inverted").mean())
     1.0
     """
-    if name not in RENDERINGS:
-        raise InputError(f"rendering is {name!r}: choose one of {', '.join(RENDERINGS)}")
+    arrays.one_of(name, "rendering", RENDERINGS)
     pictures = np.asarray(images)
     if pictures.ndim != 4 or 0 in pictures.shape or pictures.dtype.kind != "f":
         raise InputError(

@@ -11,17 +11,22 @@ import json
 import os
 import secrets
 from pathlib import Path
-from typing import Any
+from typing import Any, cast
 
 from jupyter_server.base.handlers import JupyterHandler
 from jupyter_server.serverapp import ServerApp
+from jupyter_server.services.kernels.kernelmanager import AsyncMappingKernelManager
 from jupyter_server.utils import url_path_join
 from tornado import web
+from tornado.ioloop import IOLoop
 from traitlets import Unicode
 from traitlets.config import Config
 
-#: A kernel whose page is gone without having said so ends after this time, in seconds.
-FORSAKEN_S = 600
+#: A kernel whose page is gone without having said so ends after this time, in seconds: long enough for a network that
+#: falters, as the page tries to connect anew for about as long.
+FORSAKEN_S = 60
+#: Any other kernel that nobody is connected with ends after this time in which it did nothing, in seconds.
+IDLE_S = 600
 
 
 def serve(book: Path, scratch: Path, *, ip: str, port: int, open_browser: bool) -> None:
@@ -73,16 +78,52 @@ def configuration(book: Path, scratch: Path, *, ip: str, port: int, token: str, 
         port=port,
         open_browser=open_browser,
         root_dir=str(scratch),
+        kernel_manager_class=PageKernels,
         answer_yes=True,  # Ctrl-C stops, without a question
         allow_root=True,  # as in a container; who may come in is decided by address and token
         jpserver_extensions={"jupyterlab": True, "jupyter_lsp": True},
     )
-    config.MappingKernelManager.update(cull_idle_timeout=FORSAKEN_S, cull_interval=60, cull_connected=False)
+    config.MappingKernelManager.update(cull_idle_timeout=IDLE_S, cull_interval=60, cull_connected=False)
     # JupyterLab asks its makers for nothing.
     config.LabApp.update(
         news_url=None, check_for_updates_class="jupyterlab.NeverCheckForUpdate", extension_manager="readonly"
     )
     return config
+
+
+class PageKernels(AsyncMappingKernelManager):
+    """Jupyter's kernels, less those whose page is gone.
+
+    A page ends its kernel when it is left. One that crashes cannot, and no page finds the way back to that kernel: so
+    it ends, busy or not, once nobody has been connected with it for FORSAKEN_S. What JupyterLab runs goes on while its
+    tab is closed, as usual there; the notebook finds it again.
+    """
+
+    def __init__(self, **options: Any) -> None:
+        super().__init__(**options)
+        self._left: dict[str, object] = {}
+
+    def notify_disconnect(self, kernel_id: str) -> None:
+        """Note that one connection less is there, and look again later."""
+        super().notify_disconnect(kernel_id)
+        self._left[kernel_id] = moment = object()
+        IOLoop.current().call_later(FORSAKEN_S, self.end_if_forsaken, kernel_id, moment)
+
+    async def end_if_forsaken(self, kernel_id: str, moment: object) -> None:
+        """End a page's kernel if nobody has come since `moment`, of which it is the latest."""
+        if self._left.get(kernel_id) is not moment:
+            return
+        del self._left[kernel_id]
+        if kernel_id not in self or self.kernel_model(kernel_id)["connections"]:
+            return
+        sessions = cast(ServerApp, self.parent).session_manager
+        for session in await sessions.list_sessions():
+            if session["kernel"]["id"] == kernel_id and self.is_a_pages(session):
+                await sessions.delete_session(session["id"])
+
+    def is_a_pages(self, session: dict[str, Any]) -> bool:
+        """Whether a session belongs to a page: it bears the name of a notebook that is not there."""
+        return session["type"] == "notebook" and not Path(self.root_dir, session["path"]).is_file()
 
 
 class BookServer(ServerApp):

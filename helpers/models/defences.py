@@ -83,9 +83,7 @@ class Jpeg(nn.Module):
 
     def __init__(self, quality: int = 75, *, gradient: str = "blocked") -> None:
         super().__init__()
-        if gradient not in GRADIENTS:
-            raise InputError(f"gradient is {gradient!r}: choose one of {', '.join(GRADIENTS)}")
-        self.quality, self.gradient = quality, gradient
+        self.quality, self.gradient = quality, arrays.one_of(gradient, "gradient", GRADIENTS)
 
     def forward(self, images: Tensor) -> Tensor:
         """Compressed pictures, of the same shape."""
@@ -123,7 +121,8 @@ def reverse_sigmoid(logits: Tensor, *, beta: float = 1.0, gamma: float = 0.1) ->
     ----------
     Lee, Edwards, Molloy and Su (2018), arXiv:1806.00054.
     """
-    if not (0.0 < beta <= 1.0 and 0.0 < gamma < 1.0):
+    numbers = arrays.is_number(beta) and arrays.is_number(gamma)
+    if not (numbers and 0.0 < beta <= 1.0 and 0.0 < gamma < 1.0):
         raise InputError(f"beta is {beta} and gamma {gamma}: give 0 < beta <= 1 and 0 < gamma < 1")
     if logits.ndim != 2 or logits.shape[1] < 2:
         raise InputError(f"logits has shape {tuple(logits.shape)}: give (n, k) with at least 2 classes")

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 
@@ -12,8 +11,8 @@ from torch import Tensor, nn
 from torch.nn.functional import cross_entropy
 from tqdm.auto import tqdm
 
-from .. import results
-from ..errors import InputError
+from .. import arrays, results
+from ..errors import InputError, brief
 
 #: (model, pictures, labels) -> the same pictures, shifted: an attack, or any other shift.
 Adversary = Callable[[nn.Module, Tensor, Tensor], Tensor]
@@ -67,14 +66,17 @@ def fit(
     Raises
     ------
     InputError
-        No epochs, a negative weight, or a penalty without an adversary: there would be no shifted logits.
+        No epochs, rows in a batch or step of Adam, a negative weight, or a penalty without an adversary: there would
+        be no shifted logits.
     """
-    if epochs < 1:
-        raise InputError(f"epochs is {epochs}: train for at least 1")
+    arrays.whole_number(epochs, "epochs", least=1)
+    arrays.whole_number(batch, "batch", least=1)
+    if not arrays.is_number(learning_rate) or learning_rate <= 0:
+        raise InputError(f"learning_rate is {brief(learning_rate)}: give a step above 0")
     if penalty is not None and adversary is None:
         raise InputError("penalty needs shifted pictures: give an adversary too, such as defences.pgd_adversary")
-    if not 0.0 <= penalty_weight < math.inf:
-        raise InputError(f"penalty_weight is {penalty_weight}: give a finite weight of at least 0")
+    if not arrays.is_number(penalty_weight) or penalty_weight < 0:
+        raise InputError(f"penalty_weight is {brief(penalty_weight)}: give a finite weight of at least 0")
     device = best_device()
     model.to(device).train()
     x, y = torch.from_numpy(images).to(device), torch.from_numpy(labels).to(device)

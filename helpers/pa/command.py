@@ -11,6 +11,7 @@ import numpy as np
 from .. import arrays
 from ..errors import InputError
 from ..records import DAMAGED, provenance, read_npz, read_text, refuse_overwriting, write_json, write_text
+from ..uncertainty import Rate
 from .inputs import INPUTS
 from .score import Agreement, agreement, failure_rate
 
@@ -46,12 +47,7 @@ def run(arguments: argparse.Namespace) -> int:
         confidence=arguments.confidence,
         seed=arguments.seed,
     )
-    level = arguments.confidence
-    rates = {"AFR_P, predictions kept": failure_rate(shifted, logits, confidence=level)}
-    if arguments.labels is not None:
-        labels = arrays.check_labels(read(arguments.labels), n=result.n, k=result.k)
-        rates["Accuracy, clean"] = failure_rate(logits, labels, confidence=level)
-        rates["AFR_T, accuracy under the shift"] = failure_rate(shifted, labels, confidence=level)
+    rates = _rates(arguments, logits, shifted)
     print(_summary(result))
     for name, rate in rates.items():
         print(f"{name}: {rate.rate:.4f}, {rate.count} of {rate.n}")
@@ -79,6 +75,18 @@ def run(arguments: argparse.Namespace) -> int:
     if page is not None:
         write_text(arguments.html, page)
     return 0
+
+
+def _rates(arguments: argparse.Namespace, logits: np.ndarray, shifted: np.ndarray) -> dict[str, Rate]:
+    """What is said beside the agreement, by name; accuracies where there are labels."""
+    level = arguments.confidence
+    rates = {"AFR_P, predictions kept": failure_rate(shifted, logits, confidence=level)}
+    if arguments.labels is not None:
+        n, k = logits.shape
+        labels = arrays.check_labels(read(arguments.labels), n=n, k=k)
+        rates["Accuracy, clean"] = failure_rate(logits, labels, confidence=level)
+        rates["AFR_T, accuracy under the shift"] = failure_rate(shifted, labels, confidence=level)
+    return rates
 
 
 def read(path: Path) -> np.ndarray:

@@ -19,8 +19,7 @@ ORDERS = ("random", "smallest", "largest")
 
 def pair_of(logits: Any, shifted: Any, *, inputs: str, chunk: int | None) -> Pair:
     """Check everything that can be wrong with the two arrays, a tile at a time."""
-    if not isinstance(inputs, str) or inputs not in INPUTS:
-        raise InputError(f"inputs is {inputs!r}: choose one of {', '.join(INPUTS)}")
+    arrays.one_of(inputs, "inputs", INPUTS)
     if chunk is not None:
         arrays.whole_number(chunk, "chunk", least=1)
     first = arrays.check_matrix(logits, "logits", layout=LAYOUT)
@@ -106,10 +105,9 @@ def profile_of(pair: Pair) -> tuple[Profile, Profile]:
 
 
 def check_ratios(ratios: Sequence[float]) -> np.ndarray:
+    """Shares of the rows, each from 0 to 1."""
     values = arrays.real_vector(ratios, "ratios")
-    bad = np.flatnonzero(~((values >= 0) & (values <= 1)))
-    if bad.size:
-        raise InputError(f"ratios[{bad[0]}] is {values[bad[0]]}: give shares of the rows, each from 0 to 1")
+    arrays.refuse_where((values < 0) | (values > 1), values, "ratios", "give shares of the rows, each from 0 to 1")
     return values
 
 

@@ -6,7 +6,8 @@ import math
 
 import numpy as np
 
-from .. import uncertainty
+from .. import arrays, uncertainty
+from ..errors import InputError, brief
 from ..uncertainty import Interval
 from . import numerics, search
 from .numerics import Pair, Profile
@@ -72,12 +73,33 @@ def flip_rate_capacity(rate: float, k: int) -> float:
 
     .. math:: \log k - H_b(r) - r \log(k - 1) \quad\text{for } r < 1 - 1/k,\text{ else } 0,
 
-    the capacity of the k-ary symmetric channel.
+    the capacity of the k-ary symmetric channel. 0 for fewer than two classes.
 
+    Parameters
+    ----------
+    rate : float
+        Share of flips, 0 to 1.
+    k : int
+        Classes.
+
+    Returns
+    -------
+    float
+        In [0, log k].
+
+    Raises
+    ------
+    InputError
+        A rate outside [0, 1], or no class.
+
+    Examples
+    --------
     >>> round(flip_rate_capacity(0.01, 1000), 6)
     6.782686
     """
-    if k < 2 or rate >= 1.0 - 1.0 / k:
+    if not (arrays.is_number(rate) and 0.0 <= rate <= 1.0):
+        raise InputError(f"rate is {brief(rate)}: give a share from 0 to 1")
+    if arrays.whole_number(k, "k", least=1) == 1 or rate >= 1.0 - 1.0 / k:
         return 0.0
     entropy = -sum(p * math.log(p) for p in (rate, 1.0 - rate) if p > 0.0)
     return math.log(k) - entropy - (rate * math.log(k - 1) if rate > 0.0 else 0.0)

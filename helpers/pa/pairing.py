@@ -85,9 +85,9 @@ def pair(
     labels, shifted_labels : array of shape (n,) and (n',)
         Classes of the rows, whole numbers or names. None for both lets "nearest" search all rows.
     how : {"label", "nearest"}
-        "label" pairs the rows of each class at random, each row at most once; the smaller side decides how many.
-        "nearest" gives each row of the first domain the nearest row (Euclidean distance) of the shifted domain, of
-        its own class where labels are given. Rows may serve several times; of equally near rows the first serves.
+        "label" (default) pairs the rows of each class at random, each row at most once; the smaller side decides how
+        many. "nearest" gives each row of the first domain the nearest row (Euclidean distance) of the shifted domain,
+        of its own class where labels are given. Rows may serve several times; of equally near rows the first serves.
     features, shifted_features : array of shape (n, ...) and (n', ...)
         What "nearest" measures distance in, such as pictures or the activations of a layer; each row is flattened.
     seed : int
@@ -211,8 +211,7 @@ def ceiling(
 
 def _check_how(how: Any, features: Any, shifted_features: Any, seed: Any) -> None:
     arrays.whole_number(seed, "seed", least=0)
-    if how not in HOW:
-        raise InputError(f"how is {how!r}: choose one of {', '.join(HOW)}")
+    arrays.one_of(how, "how", HOW)
     missing = [
         name for name, value in [("features", features), ("shifted_features", shifted_features)] if value is None
     ]

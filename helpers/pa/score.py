@@ -15,8 +15,9 @@ from typing import Any
 
 import numpy as np
 
-from .. import arrays, records, uncertainty
+from .. import arrays, uncertainty
 from ..errors import InputError
+from ..results import json_number
 from ..uncertainty import Interval, Rate
 from . import numerics, search
 from .inputs import check_ratios, ordering, pair_of, profile_of
@@ -109,13 +110,13 @@ class Agreement:
         return {
             "value": self.value,
             "relative": self.relative,
-            "beta": _json_number(self.beta),
-            "beta_margin": _json_number(self.beta_margin),
+            "beta": json_number(self.beta),
+            "beta_margin": json_number(self.beta_margin),
             "status": self.status,
             "certified": self.certified,
             "bound": self.bound,
             "local_maxima": [list(maximum) for maximum in self.local_maxima],
-            "searched": [_json_number(end) for end in self.searched],
+            "searched": [json_number(end) for end in self.searched],
             "flips": self.flips.to_dict(),
             "flip_rate_only": self.flip_rate_only,
             "interval": None if self.interval is None else list(self.interval),
@@ -221,6 +222,8 @@ def kernel(logits: Any, shifted: Any, beta: Any, *, inputs: str = "logits", chun
         As for `agreement`.
     beta : float or array of float
         Inverse temperatures >= 0; inf gives the limit.
+    inputs, chunk
+        As for `agreement`.
 
     Returns
     -------
@@ -237,12 +240,8 @@ def kernel(logits: Any, shifted: Any, beta: Any, *, inputs: str = "logits", chun
     >>> round(kernel([[1.0, 0.0]], [[1.0, 0.0]], 0.0), 6)
     -0.693147
     """
-    betas = arrays.to_numpy(arrays.detached(arrays.as_array(beta, "beta")))
-    if betas.dtype.kind not in "fiu":
-        raise InputError(f"beta has type {betas.dtype}: give numbers")
-    bad = np.flatnonzero(~(betas.ravel() >= 0))
-    if bad.size:
-        raise InputError(f"beta[{bad[0]}] is {betas.ravel()[bad[0]]}: an inverse temperature is at least 0")
+    betas = arrays.floats(beta, "beta", remedy="give numbers")
+    arrays.refuse_where(~(betas >= 0), betas, "beta", "an inverse temperature is at least 0")
     pair = pair_of(logits, shifted, inputs=inputs, chunk=chunk)
     rows, _ = profile_of(pair)
     values = np.full(betas.size, np.mean(rows.limit))
@@ -281,6 +280,8 @@ def curve(
         How large each row's shift is, such as the norm of its perturbation; for "smallest" and "largest".
     seed : int
         Seed of the random order.
+    inputs, chunk
+        As for `agreement`.
 
     Returns
     -------
@@ -334,6 +335,8 @@ def failure_rate(shifted: Any, reference: Any, *, confidence: float = 0.95) -> R
         Outputs on the shifted inputs. The prediction is the first of the highest classes.
     reference : array of shape (n,) of int, or (n, k)
         Labels 0..k-1 (AFR_T), or the clean outputs (AFR_P).
+    confidence : float
+        Level of the interval, 0.95 by default.
 
     Returns
     -------
@@ -358,13 +361,13 @@ def failure_rate(shifted: Any, reference: Any, *, confidence: float = 0.95) -> R
             raise InputError(f"reference has shape {tuple(answers.shape)}, shifted {(n, k)}: row i of both is one pair")
         answers = _predict(arrays.check_matrix(answers, "reference", layout=LAYOUT), "reference")
     else:
-        answers = arrays.check_labels(answers, n=n, k=k, name="reference")
+        answers = arrays.check_labels(reference, n=n, k=k, name="reference")
     return Rate.of(int(np.sum(_predict(scores, "shifted") == answers)), n, confidence=confidence)
 
 
 def _predict(scores: Any, name: str) -> np.ndarray:
     values = arrays.to_numpy(scores)
-    records.refuse_not_finite(values, name)
+    arrays.refuse_not_finite(values, name)
     return np.argmax(values, axis=1)
 
 
@@ -441,7 +444,3 @@ def _result(
 def _scale_free(beta: float, margin: float) -> float | None:
     """beta times the margin; inf times 0 is not defined."""
     return None if margin == 0.0 and math.isinf(beta) else beta * margin
-
-
-def _json_number(value: float | None) -> float | str | None:
-    return "inf" if value is not None and math.isinf(value) else value

@@ -2,12 +2,21 @@
 
 from ..lazy import attributes
 from .boxes import Boxes, Detections
+from .clips import sets_of_clips
 from .coco import read_coco, read_coco_results, write_coco, write_coco_results
-from .detection import DetectionScore, detection, localisation
+from .detectors import DetectionScore, detection, localisation
 from .effective import EffectiveRobustness, Line, Testbed, effective_robustness, fit_line, read_testbed
-from .flips import FlipRate, flip_probability, flips_in_time, mean_flip_rate
+from .flips import (
+    Relative,
+    flip_probability,
+    flips_in_time,
+    mean_flip_rate,
+    mean_top5_distance,
+    top5_distance,
+)
 from .folding import fold, groups_of
 from .frame_types import Ablation, frame_type_ablation, without_types
+from .judged import Tally
 from .neighbours import Neighbours, neighbour_averages
 from .offsets import OffsetErrors, offset_errors
 from .precision import MeanAP, frame_ap, mean_ap
@@ -27,17 +36,18 @@ __all__ = [
     "DetectionScore",
     "Detections",
     "EffectiveRobustness",
-    "FlipRate",
     "FrameSets",
     "Line",
     "MeanAP",
     "Neighbours",
     "OffsetErrors",
     "Predictions",
+    "Relative",
     "ReviewEffect",
     "Score",
     "Smoothed",
     "SmoothingEffect",
+    "Tally",
     "Testbed",
     "Timeline",
     "accepted",
@@ -56,6 +66,7 @@ __all__ = [
     "localisation",
     "mean_ap",
     "mean_flip_rate",
+    "mean_top5_distance",
     "neighbour_averages",
     "offset_errors",
     "read",
@@ -67,8 +78,10 @@ __all__ = [
     "read_testbed",
     "review_effect",
     "score",
+    "sets_of_clips",
     "smooth",
     "smoothing_effect",
+    "top5_distance",
     "without_types",
     "write_coco",
     "write_coco_results",

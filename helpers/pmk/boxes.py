@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, ClassVar
@@ -20,6 +20,12 @@ BOX_FIELDS = {
     "frame": Field("int", ("m",), "index of frame", optional=True),
     "category": Field("int", ("m",), "category id", optional=True),
     "box": Field("float", ("m", "xywh"), "pixel", optional=True),
+}
+#: How the parts of one frame's entry are read; lengths and ranges are checked when all of them are in one array.
+PARTS: dict[str, Callable[[Any, str], np.ndarray]] = {
+    "categories": lambda values, name: arrays.whole_numbers(values, name, layout="a category id for each box"),
+    "boxes": lambda values, name: arrays.floats(values, name, remedy="give x, y, width, height for each box"),
+    "scores": lambda values, name: arrays.floats(values, name, remedy="give a number for each box"),
 }
 
 
@@ -41,6 +47,9 @@ class Boxes:
     crowd : array of bool, shape (m,), optional
         COCO's ``iscrowd``: a region with many objects. It need not be found, and boxes that lie in it are not held
         against a detector. None means no box is a crowd.
+    area : array of float, shape (m,), optional
+        Size of the object in square pixels, for ranges of areas; by default width times height. COCO's annotations
+        have the area of the segment, which is smaller.
     categories : mapping of int to str, optional
         Every category there is, id to name; by default those that occur. Give them all where a detector may name one
         that has no box here.
@@ -66,6 +75,7 @@ class Boxes:
     category: np.ndarray
     box: np.ndarray
     crowd: np.ndarray
+    area: np.ndarray
     categories: Mapping[int, str]
     image_ids: np.ndarray
     provenance: Mapping[str, Any]
@@ -76,6 +86,7 @@ class Boxes:
         {
             **BOX_FIELDS,
             "crowd": Field("bool", ("m",), "truth value", optional=True),
+            "area": Field("float", ("m",), "square pixel", optional=True),
             "image_ids": Field("int", ("frames",), "image id"),
         },
     )
@@ -88,6 +99,7 @@ class Boxes:
         box: Any,
         *,
         crowd: Any = None,
+        area: Any = None,
         categories: Mapping[int, str] | None = None,
         image_ids: Any = None,
         provenance: Mapping[str, Any] | None = None,
@@ -106,6 +118,7 @@ class Boxes:
             "category": kind,
             "box": rectangle,
             "crowd": _check_crowd(crowd, len(place)),
+            "area": _check_area(area, rectangle),
             "categories": names,
             "image_ids": _check_image_ids(image_ids, len(keys)),
             "provenance": records.check_provenance(provenance),
@@ -144,7 +157,8 @@ class Boxes:
             "categories": [[number, name] for number, name in self.categories.items()],
             "provenance": dict(self.provenance),
         }
-        return records.save(path, self.SCHEMA, {**_filled(self, "crowd"), "image_ids": self.image_ids}, manifest)
+        content = {**_filled(self, "crowd", "area"), "image_ids": self.image_ids}
+        return records.save(path, self.SCHEMA, content, manifest)
 
     @classmethod
     def load(cls, path: str | Path) -> Boxes:
@@ -159,6 +173,7 @@ class Boxes:
             frames,
             *_stored(content),
             crowd=content.get("crowd"),
+            area=content.get("area"),
             categories=names,
             image_ids=content["image_ids"],
             provenance=manifest.get("provenance", {}),
@@ -326,20 +341,9 @@ def _check_boxes(keys: Sequence[str], frame: Any, category: Any, box: Any) -> tu
     """Indices of frames, category ids and boxes, as int64 (m,), int64 (m,) and float64 (m, 4)."""
     place = _integers(frame, "frame")
     kind = _integers(category, "category", count=len(place))
-    bad = np.flatnonzero((place < 0) | (place >= len(keys)))
-    if bad.size:
-        raise InputError(
-            f"frame[{bad[0]}] is {place[bad[0]]}: with {len(keys)} frames an index lies in 0..{len(keys) - 1}"
-        )
-    values = arrays.to_numpy(arrays.as_array(box, "box"))
-    if not len(place) and not values.size:
-        return place, kind, np.zeros((0, 4))
-    if values.shape != (len(place), 4) or values.dtype.kind not in "fiu":
-        raise InputError(
-            f"box has shape {values.shape} and type {values.dtype}: give x, y, width, height for each of the "
-            f"{len(place)} boxes, shape ({len(place)}, 4)"
-        )
-    values = values.astype(np.float64)
+    outside = (place < 0) | (place >= len(keys))
+    arrays.refuse_where(outside, place, "frame", f"with {len(keys)} frames an index lies in 0..{len(keys) - 1}")
+    values = _numbers(box, "box", (len(place), 4), f"x, y, width, height for each of the {len(place)} boxes")
     _refuse_rows(np.any(~np.isfinite(values), axis=1), values, place, keys, "four finite numbers are needed")
     far = np.any(np.abs(values) > LARGEST, axis=1)
     _refuse_rows(far, values, place, keys, f"numbers of pixels lie within {LARGEST:g} of 0")
@@ -370,17 +374,19 @@ def _check_crowd(crowd: Any, count: int) -> np.ndarray:
     return values.copy()
 
 
+def _check_area(area: Any, box: np.ndarray) -> np.ndarray:
+    if area is None:
+        return box[:, 2] * box[:, 3]
+    values = _numbers(area, "area", (len(box),), f"square pixels for each of the {len(box)} boxes")
+    bad = ~(np.isfinite(values) & (values >= 0))
+    arrays.refuse_where(bad, values, "area", "an area is a finite number of at least 0")
+    return values
+
+
 def _check_score(score: Any, place: np.ndarray, keys: Sequence[str]) -> np.ndarray:
     if score is None:
         raise InputError("score is None: average precision ranks boxes by score, give one for each box")
-    values = arrays.to_numpy(arrays.as_array(score, "score"))
-    if not len(place) and not values.size:
-        return np.zeros(0)
-    if values.shape != place.shape or values.dtype.kind not in "fiu":
-        raise InputError(
-            f"score has shape {values.shape} and type {values.dtype}: give a number for each of the {len(place)} boxes"
-        )
-    values = values.astype(np.float64)
+    values = _numbers(score, "score", place.shape, f"a number for each of the {len(place)} boxes")
     bad = np.flatnonzero(~np.isfinite(values))
     if bad.size:
         key = brief(keys[place[bad[0]]])
@@ -400,16 +406,27 @@ def _check_image_ids(image_ids: Any, count: int) -> np.ndarray:
 
 
 def _integers(values: Any, name: str, count: int | None = None) -> np.ndarray:
-    array = arrays.to_numpy(arrays.as_array(values, name))
-    if array.ndim == 1 and not array.size and count in (None, 0):
-        return np.zeros(0, dtype=np.int64)
-    if array.ndim != 1 or array.dtype.kind not in "iu" or count not in (None, len(array)):
-        wanted = "whole numbers" if count is None else f"{count} whole numbers"
-        raise InputError(f"{name} has shape {array.shape} and type {array.dtype}: give {wanted} in one row")
-    whole = array.astype(np.int64)
-    if (whole != array).any():
-        raise InputError(f"{name} has {array.max()}: ids and indices fit into 64 bits with a sign")
-    return whole
+    """Whole numbers in one row, as many as there are boxes or frames; an empty row may have any type."""
+    wanted = "whole numbers in one row" if count is None else f"{count} whole numbers in one row"
+    if getattr(values, "shape", None) == (0,):
+        values = []
+    whole = arrays.whole_numbers(values, name, layout=wanted, ndim=1)
+    if count not in (None, len(whole)):
+        raise InputError(f"{name} has shape {whole.shape}: give {wanted}")
+    return whole.copy()
+
+
+def _numbers(values: Any, name: str, shape: tuple[int, ...], wanted: str) -> np.ndarray:
+    """Numbers of that shape, float64, or an InputError that says what is wanted; without boxes any empty array will do.
+
+    What is missing comes as NaN, which nobody here lets pass.
+    """
+    found = arrays.floats(values, name, remedy=f"give {wanted}")
+    if not shape[0] and not found.size:
+        return np.zeros(shape)
+    if found.shape != shape:
+        raise InputError(f"{name} has shape {found.shape}: give {wanted}, shape {shape}")
+    return found
 
 
 def _flat(boxes: Mapping[str, Sequence[Any]], parts: tuple[str, ...]) -> tuple[list[str], np.ndarray, list[Any]]:
@@ -422,7 +439,10 @@ def _flat(boxes: Mapping[str, Sequence[Any]], parts: tuple[str, ...]) -> tuple[l
         if not isinstance(entry, Sequence) or isinstance(entry, str) or len(entry) != len(parts):
             raise InputError(f"frame {brief(key)} has {brief(entry)}: give ({', '.join(parts)})")
         rows = [
-            arrays.to_numpy(arrays.as_array(part, f"{name} of {brief(key)}"))
+            # an array of numbers needs no look at its entries, which takes most of the time
+            part
+            if type(part) is np.ndarray and part.dtype.kind in "fiu"
+            else PARTS[name](part, f"boxes[{brief(key)}].{name}")
             for name, part in zip(parts, entry, strict=True)
         ]
         lengths = [len(row) if row.ndim else -1 for row in rows]
@@ -441,8 +461,8 @@ def _flat(boxes: Mapping[str, Sequence[Any]], parts: tuple[str, ...]) -> tuple[l
     return list(boxes), np.repeat(np.arange(len(counts)), counts), flat
 
 
-def _filled(record: Any, last: str) -> dict[str, np.ndarray]:
-    names = (*BOX_FIELDS, last)
+def _filled(record: Any, *more: str) -> dict[str, np.ndarray]:
+    names = (*BOX_FIELDS, *more)
     return {name: getattr(record, name) for name in names} if len(record.frame) else {}
 
 

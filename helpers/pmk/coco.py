@@ -18,8 +18,8 @@ def read_coco(path: str | Path) -> Boxes:
     """Ground truth from a COCO file, ``{"images": [...], "annotations": [...], "categories": [...]}``.
 
     A frame's key is the ``file_name`` of its image. Frames are ordered by image id, annotations as in the file: so
-    COCO's own code breaks ties. Segmentations, areas and other entries are not kept; ``iscrowd`` is 0 where it is
-    absent.
+    COCO's own code breaks ties. Segmentations and other entries are not kept; ``iscrowd`` is 0 and ``area`` is width
+    times height where they are absent.
 
     Parameters
     ----------
@@ -34,14 +34,33 @@ def read_coco(path: str | Path) -> Boxes:
     ------
     InputError
         No COCO file, an id or a file name that occurs twice, an annotation of an unknown image or category, a box that
-        is not four finite numbers with width and height of at least 0, or an annotation that is to be ignored without
-        being a crowd (COCO's own code overlooks that mark). The message names the file and the entry.
+        is not four finite numbers with width and height of at least 0, an area below 0, or an annotation with an
+        ``ignore`` mark that is no crowd. COCO's own code overlooks that mark and wants the object found, which is
+        hardly what the mark says, so that you decide: set ``iscrowd`` as well, or leave the mark out. The message names
+        the file and the entry.
     FileNotFoundError
         There is no such file.
 
     References
     ----------
     Lin et al. (2014), Microsoft COCO: Common Objects in Context; https://cocodataset.org/#format-data.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> content = {
+    ...     "images": [{"id": 7, "file_name": "clip/0.jpg"}, {"id": 8, "file_name": "clip/1.jpg"}],
+    ...     "annotations": [{"image_id": 7, "category_id": 3, "bbox": [0, 0, 10, 20]}],
+    ...     "categories": [{"id": 3, "name": "dog"}],
+    ... }
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "truth.json")
+    ...     _ = path.write_text(json.dumps(content))
+    ...     found = read_coco(path)
+    >>> found
+    Boxes(1 boxes of 1 categories, 0 crowds, 2 frames, 1 without boxes)
+    >>> found.frames, found.area
+    (('clip/0.jpg', 'clip/1.jpg'), array([200.]))
     """
     content = records.read_json(path)
     if not isinstance(content, dict):
@@ -63,6 +82,7 @@ def read_coco(path: str | Path) -> Boxes:
             [entry["category_id"] for entry in annotations],
             _boxes(annotations, "annotations"),
             crowd=crowd,
+            area=_areas(annotations),
             categories=kinds,
             image_ids=ids,
         )
@@ -95,6 +115,17 @@ def read_coco_results(path: str | Path, truth: Boxes) -> Detections:
     References
     ----------
     Lin et al. (2014), Microsoft COCO: Common Objects in Context; https://cocodataset.org/#format-results.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> truth = Boxes(["clip/0.jpg"], [0], [3], [[0, 0, 10, 20]], image_ids=[7])
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "results.json")
+    ...     _ = path.write_text('[{"image_id": 7, "category_id": 3, "bbox": [0, 0, 9, 20], "score": 0.5}]')
+    ...     found = read_coco_results(path, truth)
+    >>> found, found.score
+    (Detections(1 boxes, 1 frames, 0 without boxes), array([0.5]))
     """
     entries = records.read_json(path)
     if not isinstance(entries, list):
@@ -118,20 +149,32 @@ def read_coco_results(path: str | Path, truth: Boxes) -> Detections:
 
 
 def write_coco(path: str | Path, truth: Boxes) -> Path:
-    """Write ground truth as a COCO file, which `read_coco` and pycocotools read; area is width times height.
+    """Write ground truth as a COCO file, which `read_coco` and pycocotools read.
 
     Annotations are numbered from 1, because pycocotools takes an object whose id is 0 for one that was never found.
+    Frames become images under their ``image_ids``, their keys the ``file_name``; boxes are x, y, width, height in
+    pixels. The provenance has no place in the format and is not written.
 
     Parameters
     ----------
     path : str or Path
-        Written whole or not at all.
+        Written whole or not at all; a file that is there is replaced.
     truth : Boxes
         What to write.
 
     Returns
     -------
     Path
+        The file.
+
+    Raises
+    ------
+    OSError
+        The folder is not there or cannot be written to.
+
+    References
+    ----------
+    Lin et al. (2014), Microsoft COCO: Common Objects in Context; https://cocodataset.org/#format-data.
 
     Examples
     --------
@@ -141,7 +184,7 @@ def write_coco(path: str | Path, truth: Boxes) -> Path:
     ...     read_coco(write_coco(Path(folder) / "truth.json", truth)).categories
     {3: 'dog'}
     """
-    rows = zip(truth.frame, truth.category, truth.box.tolist(), truth.crowd, strict=True)
+    rows = zip(truth.frame, truth.category, truth.box.tolist(), truth.crowd, truth.area.tolist(), strict=True)
     return _write(
         path,
         {
@@ -154,10 +197,10 @@ def write_coco(path: str | Path, truth: Boxes) -> Path:
                     "image_id": int(truth.image_ids[frame]),
                     "category_id": int(category),
                     "bbox": box,
-                    "area": box[2] * box[3],
+                    "area": area,
                     "iscrowd": int(crowd),
                 }
-                for i, (frame, category, box, crowd) in enumerate(rows, start=1)
+                for i, (frame, category, box, crowd, area) in enumerate(rows, start=1)
             ],
             "categories": [{"id": number, "name": name} for number, name in truth.categories.items()],
         },
@@ -167,10 +210,12 @@ def write_coco(path: str | Path, truth: Boxes) -> Path:
 def write_coco_results(path: str | Path, predictions: Detections, truth: Boxes) -> Path:
     """Write detections as a COCO list of results, with the image ids of the ground truth.
 
+    Boxes are x, y, width, height in pixels. The provenance has no place in the format and is not written.
+
     Parameters
     ----------
     path : str or Path
-        Written whole or not at all.
+        Written whole or not at all; a file that is there is replaced.
     predictions : Detections
         What to write. Frames in which nothing was found leave no trace in this format.
     truth : Boxes
@@ -179,11 +224,18 @@ def write_coco_results(path: str | Path, predictions: Detections, truth: Boxes) 
     Returns
     -------
     Path
+        The file.
 
     Raises
     ------
     InputError
         A frame that the ground truth does not have.
+    OSError
+        The folder is not there or cannot be written to.
+
+    References
+    ----------
+    Lin et al. (2014), Microsoft COCO: Common Objects in Context; https://cocodataset.org/#format-results.
 
     Examples
     --------
@@ -258,7 +310,10 @@ def _is_crowd(entry: Mapping[str, Any], where: str) -> bool:
     if crowd not in (0, 1):
         raise InputError(f"{where}.iscrowd is {brief(crowd)}: give 0 or 1")
     if entry.get("ignore") and not crowd:
-        raise InputError(f"{where} is to be ignored: COCO ignores crowds only; set iscrowd to 1, or leave it out")
+        raise InputError(
+            f"{where} has the mark ignore, which COCO's code overlooks: set iscrowd to 1 as well, so that it need not "
+            "be found, or leave the mark out"
+        )
     return bool(crowd)
 
 
@@ -268,3 +323,14 @@ def _boxes(entries: list[dict[str, Any]], key: str) -> np.ndarray:
         if not isinstance(box, list) or len(box) != 4 or not all(map(arrays.is_number, box)):
             raise InputError(f"{key}[{i}].bbox is {brief(box)}: give x, y, width, height, four finite numbers")
     return np.array([entry["bbox"] for entry in entries], dtype=np.float64).reshape(-1, 4)
+
+
+def _areas(annotations: list[dict[str, Any]]) -> np.ndarray:
+    """The area of each annotation, that of its box where it has none."""
+    found = []
+    for i, entry in enumerate(annotations):
+        area = entry.get("area", 0.0)
+        if not arrays.is_number(area) or area < 0:
+            raise InputError(f"annotations[{i}].area is {brief(area)}: give square pixels, or leave it out")
+        found.append(area if "area" in entry else entry["bbox"][2] * entry["bbox"][3])
+    return np.array(found, dtype=np.float64)

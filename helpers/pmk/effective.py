@@ -105,11 +105,8 @@ def fit_line(original: Any, perturbed: Any) -> Line:
 
 def _rates(values: Any, name: str) -> np.ndarray:
     array = arrays.real_vector(values, name)
-    bad = np.flatnonzero((array < 0.0) | (array > 1.0))
-    if bad.size:
-        raise InputError(
-            f"{name}[{bad[0]}] is {array[bad[0]]}: accuracies are rates from 0 to 1, divide percent by 100"
-        )
+    outside = (array < 0.0) | (array > 1.0)
+    arrays.refuse_where(outside, array, name, "accuracies are rates from 0 to 1, divide percent by 100")
     return array
 
 
@@ -290,19 +287,21 @@ class Testbed:
 
 
 def read_testbed(path: str | Path, name: str = "imagenet-vid-robust", *, n: int | None = None) -> Testbed:
-    """Read published accuracies from the testbed's table, one row a model.
+    r"""Read published accuracies from the testbed's table, one row a model.
 
     The file has a column ``model`` and, for a set S, ``S_pm0`` and ``S_pm10``: accuracies in percent on the anchors and
-    on whole sets within ten frames. They come back as counts, exactly.
+    on whole sets within ten frames. They come back as counts, exactly:
+
+    .. math:: \text{count} = \frac{\text{percent}}{100}\, n, \quad \text{refused unless it is whole to } 10^{-6}.
 
     Parameters
     ----------
     path : path
         The CSV file, such as ``robustness_top1s.csv`` of github.com/modestyachts/imagenet-testbed (MIT).
     name : str
-        The set.
+        The set, the S of the columns; "imagenet-vid-robust" by default, the one whose frames have labels of their own.
     n : int, optional
-        Its anchors; known for "imagenet-vid-robust" (1,109) and "ytbb-robust" (2,030).
+        Its anchors; by default what is known of "imagenet-vid-robust" (1,109) and "ytbb-robust" (2,030).
 
     Returns
     -------
@@ -316,6 +315,22 @@ def read_testbed(path: str | Path, name: str = "imagenet-vid-robust", *, n: int 
         n, outside 0..100 or higher on whole sets than on anchors: named by its line and column.
     OSError
         The file cannot be opened.
+
+    References
+    ----------
+    Taori et al. (2020), "Measuring robustness to natural distribution shifts in image classification": the testbed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "top1.csv")
+    ...     _ = path.write_text("model,clips_pm0,clips_pm10\nsmall,75.0,50.0\nlarge,100.0,75.0\nother,,\n")
+    ...     found = read_testbed(path, "clips", n=4)
+    >>> found
+    Testbed(clips: 2 models, 4 anchors, 1 rows without)
+    >>> found.models, found.original, found.perturbed
+    (('small', 'large'), array([3, 4]), array([2, 3]))
     """
     if n is None and name not in ANCHORS:
         raise InputError(f"name is {name!r}: give n, its number of anchors; known are {', '.join(ANCHORS)}")

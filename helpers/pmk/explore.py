@@ -13,6 +13,7 @@ from ..errors import InputError
 from ..explorer import Axis, Explorer
 from ..figures import Figure
 from . import show
+from .inputs import places_of
 from .offsets import offset_errors
 from .record import FrameSets, Predictions
 from .score import Score, score
@@ -97,10 +98,7 @@ def _smoother(models: Mapping[str, Predictions], frames: FrameSets, places: Plac
     for predictions in models.values():
         if predictions.scores is None or predictions.frames != tuple(places):
             raise InputError("models has predictions without scores, or of other frames than places: give those of all")
-    clips = {clip: i for i, clip in enumerate(dict.fromkeys(clip for clip, _ in places.values()))}
-    line = Timeline([clips[clip] for clip, _ in places.values()], [number for _, number in places.values()])
-    place = {key: i for i, key in enumerate(places)}
-    at = np.array([place[frame] for frame in frames.frames])
+    line, at = Timeline.of_places(places), places_of(frames.frames, places)
 
     def smoothed(model: str, window: int, lies: str) -> np.ndarray:
         found: np.ndarray = smooth(models[model].scores, line, window=window, mode=LIES[lies]).classes[at]

@@ -56,13 +56,11 @@ def fold(scores: Any, groups: Sequence[Sequence[int]], *, how: str = "max") -> n
     >>> fold([[-3.0, -2.0, -2.5]], [[0], [1, 2], []]).argmax(axis=1)  # zero would win in the empty group
     array([1])
     """
-    if not isinstance(how, str) or how not in HOW:
-        raise InputError(f"how is {how!r}: choose one of {', '.join(HOW)}")
+    arrays.one_of(how, "how", HOW)
+    if isinstance(scores, list | tuple):  # an array of them would turn True into 1
+        arrays.floats(scores, "scores", remedy="give numbers, shape (n, fine classes)")
     matrix = arrays.to_numpy(arrays.check_matrix(scores, "scores", layout="a matrix of shape (n, fine classes)"))
-    bad = np.argwhere(np.isnan(matrix) | (matrix == np.inf))
-    if bad.size:
-        row, column = bad[0]
-        raise InputError(f"scores[{row}, {column}] is {matrix[row, column]}: mend or leave out this row")
+    arrays.refuse_where(np.isnan(matrix) | (matrix == np.inf), matrix, "scores", "mend or leave out this row")
     checked = _check_groups(groups, matrix.shape[1])
     folded = np.full((len(matrix), len(checked)), -np.inf)
     with np.errstate(over="ignore"):
@@ -77,21 +75,36 @@ def fold(scores: Any, groups: Sequence[Sequence[int]], *, how: str = "max") -> n
 
 
 def groups_of(class_map: Mapping[Any, Any], *, classes: int | None = None) -> list[list[int]]:
-    """The fine classes of each coarse class, from a class map in either direction.
+    r"""The fine classes of each coarse class, from a class map in either direction.
+
+    .. math:: G_c = \{j : \text{map}(j) = c\}, \qquad c = 0, \ldots, C - 1,
+
+    with each fine class j in one group at most; fine classes that the map does not name are in none. `fold` takes these
+    groups, and `read_class_map` reads them from a file.
 
     Parameters
     ----------
     class_map : mapping
         Fine class to coarse class, or coarse class to list of fine classes. Keys may be texts, as in JSON.
     classes : int, optional
-        Number of coarse classes; by default one more than the largest that the map names. Coarse classes that it does
-        not name have no fine class.
+        Number of coarse classes, C; by default one more than the largest that the map names. Coarse classes that it
+        does not name have no fine class.
+
+    Returns
+    -------
+    list of list of int
+        The fine classes of coarse class 0, 1, ..., in the order of the map.
 
     Raises
     ------
     InputError
         An empty map, keys or values that are no class numbers, two keys of one class ("7" and "07"), a fine class
         that has two coarse ones, both directions mixed, or a coarse class beyond `classes`.
+
+    References
+    ----------
+    Both directions are those of the published class maps, ``class_idx_map.json`` and ``rev_class_idx_map.json`` of
+    github.com/modestyachts/imagenet-testbed.
 
     Examples
     --------
@@ -141,6 +154,8 @@ def _class(value: Any) -> int:
 
 def _check_groups(groups: Any, fine: int) -> list[list[int]]:
     """Lists of fine classes, each in one place only."""
+    if isinstance(groups, Mapping | str):
+        raise InputError(f"groups is a {type(groups).__name__}: groups_of makes lists of a class map")
     try:
         found = [list(group) for group in groups]
     except TypeError as error:

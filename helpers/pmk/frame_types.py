@@ -10,9 +10,10 @@ import numpy as np
 
 from .. import arrays
 from ..errors import InputError
-from .inputs import TYPES
+from .inputs import TYPES, places_of
+from .judged import Tally, scored
 from .record import FrameSets, aligned, check_sets
-from .score import Score, score
+from .score import Score
 
 
 @dataclass(frozen=True)
@@ -27,7 +28,7 @@ class Ablation:
         Anchors that were left out, and similar frames of the others.
     unknown : int
         Frames of unknown type, which stay.
-    score : Score or None
+    score : Score, or Tally for many models, or None
         None with `reason` where no anchor is left.
     reason : str or None
         Why there is no score.
@@ -37,7 +38,7 @@ class Ablation:
     anchors: int
     pairs: int
     unknown: int
-    score: Score | None
+    score: Score | Tally | None
     reason: str | None = None
 
     def to_dict(self) -> dict[str, Any]:
@@ -71,8 +72,10 @@ def frame_type_ablation(
 
     Parameters
     ----------
-    predictions, k, missing, confidence, seed
-        As for `score`, the anchor taking part in its set. For many models use `without_types` with `counts`.
+    predictions
+        As for `score`; an int array of shape (..., frames) holds many models.
+    k, missing, confidence, seed
+        As for `score`, the anchor taking part in its set; of many models none may skip frames, as for `counts`.
     frames : FrameSets
         Sets with frame types.
 
@@ -104,17 +107,22 @@ def frame_type_ablation(
     I 2 2 1
     P 1 1 1
     B 1 1 1
+
+    Two models at once, in the order of ``frames.frames``:
+
+    >>> frames.frames
+    ('v/3', 'w/3', 'v/2', 'v/4', 'w/4')
+    >>> [row.score.perturbed.tolist() for row in frame_type_ablation([[0, 1, 0, 1, 1], [0, 1, 0, 0, 1]], frames)]
+    [[1, 2], [1, 2], [1, 1], [1, 1]]
     """
     check_sets(frames)
     arrays.whole_number(k, "k", least=1)
     classes = aligned(predictions, frames, missing=missing)
-    if classes.ndim != 1:
-        raise InputError(f"predictions has shape {classes.shape}: ablate one model at a time, or use without_types")
     options: dict[str, Any] = {"k": k, "missing": missing, "confidence": confidence, "seed": seed}
     if frames.type is None:
         raise InputError("frames has no frame types: give frame_types, which a video decoder tells")
     unknown = int(np.sum(frames.type == "?"))
-    rows = [Ablation(None, 0, 0, unknown, score(classes, frames, **options))]
+    rows = [Ablation(None, 0, 0, unknown, scored(classes, frames, **options))]
     for kind, kept, places in without_types(frames):
         if kept is None:
             rows.append(Ablation(kind, frames.n, 0, 0, None, f"all {frames.n} anchors are of type {kind}"))
@@ -125,24 +133,54 @@ def frame_type_ablation(
         if missing == "skip" and (classes[places[: kept.n]] < 0).all():
             rows.append(Ablation(kind, anchors, pairs, unknown, None, "no anchor that is left has a prediction"))
             continue
-        rows.append(Ablation(kind, anchors, pairs, unknown, score(classes[places], kept, **options)))
+        rows.append(Ablation(kind, anchors, pairs, unknown, scored(classes[..., places], kept, **options)))
     return tuple(rows)
 
 
 def without_types(frames: FrameSets) -> Iterator[tuple[str, FrameSets | None, np.ndarray]]:
-    """For each type among the frames: the type, the sets without it, and their frames as places in `frames.frames`.
+    """The sets without I frames, without P frames and without B frames, as far as there are such frames.
 
-    The sets are None where no anchor is left. For many models, ``counts(predictions[..., places], sets)``.
+    Leaving out a type takes its anchors with their whole sets, and its frames out of the sets of other anchors. Frames
+    of unknown type ("?") stay. `frame_type_ablation` scores what comes out; take this for any other measure of sets.
+
+    Parameters
+    ----------
+    frames : FrameSets
+        Sets with a type for each frame, given as ``frame_types=``; a video decoder tells them.
+
+    Yields
+    ------
+    kind : str
+        The type that is left out: "I", "P" or "B".
+    kept : FrameSets or None
+        The sets without it, None where no anchor is left.
+    places : int64 array of shape (kept frames,)
+        The frames of `kept` as places in ``frames.frames``, so that predictions follow as ``predictions[..., places]``;
+        empty where nothing is left.
 
     Raises
     ------
     InputError
-        No frame types.
+        No `FrameSets`, or no frame types.
+
+    References
+    ----------
+    Shankar et al. (2021), "Do image classifiers generalize across time?", section 4.4.
+
+    Examples
+    --------
+    >>> frames = FrameSets(
+    ...     {"v/3": ["v/2", "v/4"]}, {"v/3": [0]}, frame_types={"v/3": "P", "v/2": "I", "v/4": "B"}
+    ... )
+    >>> for kind, kept, places in without_types(frames):
+    ...     print(kind, kept, places)
+    I FrameSets(1 anchors, 1 similar frames, 1 classes) [0 2]
+    P None []
+    B FrameSets(1 anchors, 1 similar frames, 1 classes) [0 1]
     """
     check_sets(frames)
     if frames.type is None:
         raise InputError("frames has no frame types: give frame_types, which a video decoder tells")
-    place = {frame: i for i, frame in enumerate(frames.frames)}
     for kind in TYPES:
         drop = frames.type == kind
         if kind == "?" or not drop.any():
@@ -151,4 +189,4 @@ def without_types(frames: FrameSets) -> Iterator[tuple[str, FrameSets | None, np
             yield kind, None, np.zeros(0, dtype=np.int64)
             continue
         kept = frames.subset(~drop[frames.anchor], ~drop[frames.member])
-        yield kind, kept, np.array([place[frame] for frame in kept.frames], dtype=np.int64)
+        yield kind, kept, places_of(kept.frames, frames.frames)

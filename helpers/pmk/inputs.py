@@ -40,7 +40,13 @@ class Layout:
 
 def starts_of(sizes: Sequence[int] | np.ndarray) -> np.ndarray:
     """Where each of several runs begins that follow each other, and where the last one ends."""
-    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.int64)
+    return np.concatenate([[0], np.cumsum(sizes)]).astype(np.intp)
+
+
+def places_of(keys: Iterable[Hashable], among: Iterable[Hashable]) -> np.ndarray:
+    """Where each key stands among others, -1 where it does not."""
+    place = {key: i for i, key in enumerate(among)}
+    return np.array([place.get(key, -1) for key in keys], dtype=np.int64)
 
 
 def layout_of(sets: Any) -> Layout:
@@ -50,7 +56,7 @@ def layout_of(sets: Any) -> Layout:
     place = {frame: i for i, frame in enumerate(frames)}
     sizes = np.array([len(members) for members in sets.values()], dtype=np.int64)
     member = np.array([place[frame] for frame in flat], dtype=np.int64)
-    return Layout(anchors, frames, starts_of(sizes), member, np.repeat(np.arange(len(anchors)), sizes))
+    return Layout(anchors, frames, starts_of(sizes), member, arrays.repeat(np.arange(len(anchors)), sizes))
 
 
 def _members(sets: Any) -> list[str]:
@@ -202,12 +208,12 @@ def _entries(values: Any, name: str, remedy: str) -> list[Any]:
 
 
 def _label_set(frame: str, values: Any) -> list[int]:
-    found = _entries(values, f"labels[{brief(frame)}]", "give a list of class numbers")
+    values, name = _number(values), f"labels[{brief(frame)}]"
+    found = [values] if is_class(values) else _entries(values, name, f"give class numbers{_named(values)}")
     for label in found:
         if not is_class(label):
-            raise InputError(f"labels[{brief(frame)}] has {brief(label)}: a label is {_CLASS}")
+            raise InputError(f"{name} has {brief(label)}: a label is {_CLASS}{_named(label)}")
     if not found:
-        name = f"labels[{brief(frame)}]"
         raise InputError(f"{name} is empty: no prediction could be right; label the frame or leave it out")
     return sorted({int(label) for label in found})
 
@@ -252,6 +258,16 @@ def check_mask(mask: Any, length: int, name: str) -> np.ndarray:
     return array
 
 
+def _number(value: Any) -> Any:
+    """What an array or a tensor without axes holds, such as one taken out of a longer one; others as they are."""
+    return value.item() if getattr(value, "ndim", 1) == 0 else value
+
+
+def _named(value: Any) -> str:
+    """A word to whoever gives the name of a class."""
+    return ", such as the places of names in a list" if isinstance(value, str) else ""
+
+
 def is_class(value: Any) -> bool:
     """Whether the value is a class number."""
     return isinstance(value, Integral) and not isinstance(value, bool) and 0 <= int(value) < MOST_CLASSES
@@ -259,6 +275,7 @@ def is_class(value: Any) -> bool:
 
 def check_values(predictions: Mapping[str, Any]) -> np.ndarray:
     """Classes, or scores, of a mapping in one array."""
+    predictions = {key: _number(value) for key, value in predictions.items()}
     scored = [hasattr(value, "__len__") and not isinstance(value, str) for value in predictions.values()]
     if any(scored) and not all(scored):
         odd = next(key for key, is_scored in zip(predictions, scored, strict=True) if is_scored != scored[0])
@@ -271,7 +288,7 @@ def check_values(predictions: Mapping[str, Any]) -> np.ndarray:
         return _score_rows(predictions)
     for key, value in predictions.items():
         if not is_class(value):
-            raise InputError(f"predictions[{brief(key)}] is {brief(value)}: a class is {_CLASS}")
+            raise InputError(f"predictions[{brief(key)}] is {brief(value)}: a class is {_CLASS}{_named(value)}")
     return np.array([int(value) for value in predictions.values()], dtype=np.int64)
 
 

@@ -1,14 +1,65 @@
-"""Which frames of which sets are right, and which count: where every analysis of sets begins."""
+"""Which frames of which sets are right, and which count, of one model or many: where every analysis of sets begins."""
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from dataclasses import dataclass
 from typing import Any
 
 import numpy as np
 
-from .record import FrameSets, aligned, check_sets
-from .resampling import by_group
+from .record import FrameSets, Predictions, aligned, check_sets
+from .resampling import by_group, plain
+from .score import Score, counts, score
+
+
+@dataclass(frozen=True, eq=False)
+class Tally:
+    """PM-k of many models on the same anchors, as counts: what `Score` is for one model.
+
+    Attributes
+    ----------
+    k : int or None
+        As in `Score`: None where the sets have no offsets.
+    n : int
+        Anchors.
+    original, perturbed : int64 arrays of shape (...)
+        Of each model the anchors that are right, and those whose whole set is.
+    """
+
+    k: int | None
+    n: int
+    original: np.ndarray
+    perturbed: np.ndarray
+
+    @property
+    def drop(self) -> np.ndarray:
+        """Right anchors that only their set gets wrong, shape (...)."""
+        return self.original - self.perturbed
+
+    def __repr__(self) -> str:
+        return f"Tally(models {self.original.shape}, n={self.n})"
+
+    def to_dict(self) -> dict[str, Any]:
+        """Settings and counts as valid JSON."""
+        found = {name: plain(getattr(self, name)) for name in ("original", "perturbed", "drop")}
+        return {"k": self.k, "n": self.n, **found}
+
+
+def scored(
+    predictions: Predictions | Mapping[str, Any] | np.ndarray,
+    frames: FrameSets,
+    *,
+    k: int,
+    missing: str = "error",
+    confidence: float,
+    seed: int,
+) -> Score | Tally:
+    """The score of one model, by key or as classes of shape (frames,), or the tally of many, shape (..., frames)."""
+    if isinstance(predictions, np.ndarray) and predictions.ndim > 1:
+        original, perturbed = counts(predictions, frames, k=k, missing=missing)
+        return Tally(None if frames.offset is None else k, frames.n, original, perturbed)
+    return score(predictions, frames, k=k, missing=missing, confidence=confidence, seed=seed)
 
 
 @dataclass(frozen=True, eq=False)

@@ -2,16 +2,26 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import dataclass
 from numbers import Real
+from typing import Any
 
 import numpy as np
 
 from .. import arrays
-from ..errors import InputError, listed
+from ..errors import InputError, brief, listed
 from .boxes import Boxes, Detections, refuse_unknown_category
+from .inputs import places_of
 
+#: COCO's ranges of areas in square pixels, both ends inside; its own "all" and "large" end at 1e10.
+AREA_RANGES = {
+    "all": (0.0, math.inf),
+    "small": (0.0, 32.0**2),
+    "medium": (32.0**2, 96.0**2),
+    "large": (96.0**2, math.inf),
+}
 #: A pair of boxes holds some 100 bytes while their overlap is measured.
 PAIRS_AT_ONCE = 500_000
 
@@ -21,7 +31,8 @@ class Matches:
     """Which detections of which frames found an object, by overlap threshold.
 
     Detections are ordered by frame, then category, then falling score; `hit` and `counts` have shape
-    (thresholds, detections). A detection that does not count lies in a crowd.
+    (thresholds, detections). A detection that does not count lies in a crowd, or found an object outside the range of
+    areas, or found nothing and is outside the range itself.
     """
 
     keys: tuple[str, ...]
@@ -42,12 +53,14 @@ def match(
     keys: Sequence[str] | None = None,
     iou: float | Sequence[float],
     max_detections: int,
+    area_range: str | Sequence[float] = "all",
     merge: bool,
 ) -> Matches:
     """Match the detections of the frames `keys` (by default all of the truth) to their objects; see `frame_ap`."""
     # as in COCO, a box that lies exactly on its object reaches the threshold 1 in spite of rounding
     thresholds = [min(threshold, 1 - 1e-10) for threshold in check_thresholds(iou)]
     arrays.whole_number(max_detections, "max_detections", least=1)
+    area_range = check_area_range(area_range)
     if not isinstance(predictions, Detections):
         raise InputError(f"predictions is a {type(predictions).__name__}: give Detections")
     if not isinstance(truth, Boxes):
@@ -62,8 +75,11 @@ def match(
     said = said.take(kept)
     there = _rows(truth, np.zeros(len(truth.frame)), keys, numbers, merge, "truth")
     crowd = truth.crowd[there.source]
-    pairs = _overlapping(said, there, crowd, min(thresholds))
-    hit, counts = (np.stack(each) for each in zip(*(_assign(said, crowd, *pairs, t) for t in thresholds), strict=True))
+    ignored = crowd | _outside(truth.area[there.source], area_range)
+    inside = ~_outside(said.box[:, 2] * said.box[:, 3], area_range)
+    pairs = _overlapping(said, there, crowd, ignored, min(thresholds))
+    matched = [_assign(said, crowd, ignored, inside, *pairs, t) for t in thresholds]
+    hit, counts = (np.stack(each) for each in zip(*matched, strict=True))
     width = 1 if merge else max(1, len(numbers))
     return Matches(
         tuple(keys),
@@ -73,8 +89,8 @@ def match(
         said.score,
         hit,
         counts,
-        there.cell[~crowd] // width,
-        there.cell[~crowd] % width,
+        there.cell[~ignored] // width,
+        there.cell[~ignored] % width,
     )
 
 
@@ -87,6 +103,25 @@ def check_thresholds(iou: float | Sequence[float]) -> list[float]:
         if not arrays.is_number(value) or not 0.0 < float(value) <= 1.0:
             raise InputError(f"iou has {value!r}: an overlap threshold lies above 0 and at most at 1")
     return [float(value) for value in values]
+
+
+def check_area_range(area_range: str | Sequence[float]) -> str | list[float]:
+    """A named range of areas, or its two ends."""
+    if isinstance(area_range, str) and area_range in AREA_RANGES:
+        return area_range
+    ends: list[Any] = [] if isinstance(area_range, str) or not isinstance(area_range, Sequence) else list(area_range)
+    if len(ends) != 2 or not all(map(arrays.is_number, ends)) or not 0.0 <= ends[0] <= ends[1]:
+        raise InputError(
+            f"area_range is {brief(area_range)}: choose one of {', '.join(AREA_RANGES)}, or give the least and the "
+            "largest area in square pixels"
+        )
+    return [float(end) for end in ends]
+
+
+def _outside(area: np.ndarray, area_range: str | Sequence[float]) -> np.ndarray:
+    least, most = AREA_RANGES[area_range] if isinstance(area_range, str) else area_range
+    outside: np.ndarray = (area < least) | (area > most)
+    return outside
 
 
 def _ordered_as(keys: Sequence[str], truth: Boxes) -> list[str]:
@@ -117,15 +152,14 @@ class _Rows:
 def _rows(
     record: Boxes | Detections, score: np.ndarray, keys: Sequence[str], numbers: np.ndarray, merge: bool, name: str
 ) -> _Rows:
-    place = {key: i for i, key in enumerate(keys)}
-    absent = place.keys() - set(record.frames)
+    seen = set(record.frames)
+    absent = [key for key in keys if key not in seen]
     if absent:
-        names = listed([key for key in keys if key in absent])
         raise InputError(
-            f"{name} lacks {len(absent)} of {len(keys)} frames: {names}; run the detector on them, and list a frame in "
-            "which it finds nothing without a box"
+            f"{name} lacks {len(absent)} of {len(keys)} frames: {listed(absent)}; run the detector on them, and list a "
+            "frame in which it finds nothing without a box"
         )
-    frame = np.array([place.get(key, -1) for key in record.frames], dtype=np.int64)[record.frame]
+    frame = places_of(record.frames, keys)[record.frame]
     source = np.flatnonzero(frame >= 0)
     frame, category = frame[source], np.searchsorted(numbers, record.category[source])
     cell = frame if merge else frame * max(1, len(numbers)) + category
@@ -135,19 +169,19 @@ def _rows(
 
 
 def _overlapping(
-    said: _Rows, there: _Rows, crowd: np.ndarray, least: float
+    said: _Rows, there: _Rows, crowd: np.ndarray, ignored: np.ndarray, least: float
 ) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
     """Pairs of detection and object in one cell that overlap by at least `least`, best object first.
 
-    Objects come before crowds, then the larger overlap, then the later one: the order in which COCO prefers them.
+    Objects come before ignored ones, then the larger overlap, then the later one: the order in which COCO prefers them.
     """
     first = np.searchsorted(there.cell, said.cell, side="left")
     count = np.searchsorted(there.cell, said.cell, side="right") - first
 
     def tile(start: int, stop: int) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
         n = count[start:stop]
-        detection = np.repeat(np.arange(start, stop), n)
-        target = np.arange(len(detection)) + np.repeat(first[start:stop] - (np.cumsum(n) - n), n)
+        detection = arrays.repeat(np.arange(start, stop), n)
+        target = np.arange(len(detection)) + arrays.repeat(first[start:stop] - (np.cumsum(n) - n), n)
         overlap = _iou(said.box[detection], there.box[target], crowd[target])
         kept = overlap >= least
         return detection[kept], target[kept], overlap[kept]
@@ -155,7 +189,7 @@ def _overlapping(
     rows = max(1, PAIRS_AT_ONCE // max(1, int(count.max(initial=0))))
     tiles = arrays.map_tiles(tile, len(count), rows) or [tile(0, 0)]
     detection, target, overlap = (np.concatenate(each) for each in zip(*tiles, strict=True))
-    order = np.lexsort((-target, -overlap, crowd[target], detection))
+    order = np.lexsort((-target, -overlap, ignored[target], detection))
     return detection[order], target[order], overlap[order]
 
 
@@ -170,13 +204,21 @@ def _iou(said: np.ndarray, there: np.ndarray, crowd: np.ndarray) -> np.ndarray:
 
 
 def _assign(
-    said: _Rows, crowd: np.ndarray, detection: np.ndarray, target: np.ndarray, overlap: np.ndarray, threshold: float
+    said: _Rows,
+    crowd: np.ndarray,
+    ignored: np.ndarray,
+    inside: np.ndarray,
+    detection: np.ndarray,
+    target: np.ndarray,
+    overlap: np.ndarray,
+    threshold: float,
 ) -> tuple[np.ndarray, np.ndarray]:
-    """Which detections find an object, and which count at all (those in a crowd do not).
+    """Which detections find an object, and which count at all.
 
-    In each turn every cell gives its next detection the best object that is still free; a crowd is never used up.
+    In each turn every cell gives its next detection the best object that is still free; a crowd is never used up. One
+    that gets an ignored object does not count, nor does one that gets none and lies outside the range of areas.
     """
-    hit, counts = np.zeros(len(said.cell), dtype=bool), np.ones(len(said.cell), dtype=bool)
+    hit, counts = np.zeros(len(said.cell), dtype=bool), inside.copy()
     taken = np.zeros(len(crowd), dtype=bool)
     near = overlap >= threshold
     detection, target = detection[near], target[near]
@@ -185,7 +227,7 @@ def _assign(
         best = free[_is_first(detection[free])]
         won, object_ = detection[best], target[best]
         taken[object_] = True
-        hit[won], counts[won] = ~crowd[object_], ~crowd[object_]
+        hit[won] = counts[won] = ~ignored[object_]
     return hit, counts
 
 
@@ -197,7 +239,7 @@ def _turns(cell: np.ndarray, detection: np.ndarray) -> list[np.ndarray]:
     own_cell = cell[detection[is_first]]
     turn = (np.arange(len(own_cell)) - np.searchsorted(own_cell, own_cell))[np.cumsum(is_first) - 1]
     order = np.argsort(turn, kind="stable")
-    return np.split(order, np.cumsum(np.bincount(turn))[:-1])
+    return np.split(order, np.cumsum(arrays.counts(turn))[:-1])
 
 
 def _is_first(values: np.ndarray) -> np.ndarray:

@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 from scipy import sparse
 
-from ..errors import InputError
+from .. import arrays
 from ..uncertainty import Interval
 from .boxes import Boxes, Detections
 from .matching import Matches, match
@@ -73,6 +73,7 @@ def frame_ap(
     iou: float | Sequence[float] = 0.5,
     average: str = "recall_points",
     max_detections: int = 100,
+    area_range: str | Sequence[float] = "all",
     merge: bool = False,
 ) -> dict[str, float | None]:
     r"""Average precision of every frame by itself.
@@ -96,25 +97,29 @@ def frame_ap(
         or integrated over recall exactly.
     max_detections : int
         The highest scores kept per frame and category, 100 by default as in COCO.
+    area_range : {"all", "small", "medium", "large"} or (float, float)
+        Objects to find, by area in square pixels: all (default), COCO's small ones to 32 x 32, medium ones from there
+        to 96 x 96, large ones above, or those between two areas of your own. Objects outside need not be found, and a
+        box does not count that finds one of these, or that finds nothing and is outside itself.
     merge : bool
         Take all categories for one: localisation. False by default.
 
     Returns
     -------
     dict of str to float or None
-        In [0, 1] for each frame of `truth`; None where it has no ground truth, or crowds only.
+        In [0, 1] for each frame of `truth`; None where it has no object to find.
 
     Raises
     ------
     InputError
         Something else than `Detections` and `Boxes`, a frame that the detector has not seen, a category that the truth
-        does not know, a threshold outside (0, 1], an unknown average, fewer than one detection.
+        does not know, a threshold outside (0, 1], an unknown average or range of areas, fewer than one detection.
 
     Notes
     -----
     Detections take the free object they overlap most, in the order of their scores; equal scores keep the order they
-    are given in (after categories, where these are merged), and of objects overlapped equally the last is taken. Boxes
-    of every area take part; COCO's own range "all" ends at 1e10 square pixels.
+    are given in (after categories, where these are merged), and of objects overlapped equally the last is taken. Both
+    ends of a range of areas belong to it; those of COCO that have no end here end at 1e10 square pixels there.
 
     References
     ----------
@@ -132,7 +137,7 @@ def frame_ap(
     >>> frame_ap(said, truth, average="area")
     {'a': 0.8333333333333333, 'b': None}
     """
-    matches = match(predictions, truth, iou=iou, max_detections=max_detections, merge=merge)
+    matches = match(predictions, truth, iou=iou, max_detections=max_detections, area_range=area_range, merge=merge)
     return {
         key: None if np.isnan(ap) else float(ap)
         for key, ap in zip(matches.keys, ap_by_frame(matches, average), strict=True)
@@ -146,6 +151,7 @@ def mean_ap(
     iou: float | Sequence[float] = 0.5,
     average: str = "recall_points",
     max_detections: int = 100,
+    area_range: str | Sequence[float] = "all",
     merge: bool = False,
 ) -> MeanAP:
     r"""Mean average precision (mAP) over all frames of the ground truth, pooled.
@@ -158,7 +164,7 @@ def mean_ap(
 
     Parameters
     ----------
-    predictions, truth, iou, average, max_detections, merge
+    predictions, truth, iou, average, max_detections, area_range, merge
         As for `frame_ap`.
 
     Returns
@@ -184,7 +190,7 @@ def mean_ap(
     >>> frame_ap(said, truth)
     {'a': 1.0, 'b': 0.0}
     """
-    matches = match(predictions, truth, iou=iou, max_detections=max_detections, merge=merge)
+    matches = match(predictions, truth, iou=iou, max_detections=max_detections, area_range=area_range, merge=merge)
     everywhere = np.arange(len(matches.keys))
     once = np.ones((1, len(everywhere)))
     return Pool(matches, everywhere, average).mean_ap(
@@ -194,7 +200,7 @@ def mean_ap(
 
 def ap_by_frame(matches: Matches, average: str) -> np.ndarray:
     """Average precision of every frame, NaN where it has no ground truth."""
-    check_average(average)
+    arrays.one_of(average, "average", AVERAGES)
     width = len(matches.categories)
     cells, objects = np.unique(matches.truth_frame * width + matches.truth_category, return_counts=True)
     of_detection = matches.frame * width + matches.category
@@ -205,9 +211,9 @@ def ap_by_frame(matches: Matches, average: str) -> np.ndarray:
         rows = known & counts
         total += _cell_ap(cell[rows], hit[rows], objects, average)
     frame = cells // width
-    count = np.bincount(frame, minlength=len(matches.keys)).astype(float)
+    count = arrays.counts(frame, minlength=len(matches.keys)).astype(float)
     count[count == 0] = np.nan
-    ap: np.ndarray = np.bincount(frame, total / len(matches.hit), minlength=len(matches.keys)) / count
+    ap: np.ndarray = arrays.counts(frame, total / len(matches.hit), minlength=len(matches.keys)) / count
     return ap
 
 
@@ -218,7 +224,7 @@ class Pool:
     """
 
     def __init__(self, matches: Matches, frames: np.ndarray, average: str) -> None:
-        check_average(average)
+        arrays.one_of(average, "average", AVERAGES)
         self.categories, self.average = matches.categories, average
         place = np.full(len(matches.keys), -1)
         place[frames] = np.arange(len(frames))
@@ -270,12 +276,6 @@ def mean_over_categories(ap: np.ndarray) -> np.ndarray:
     return mean
 
 
-def check_average(average: str) -> None:
-    """Refuse a way of averaging that does not exist."""
-    if average not in AVERAGES:
-        raise InputError(f"average is {average!r}: choose one of {', '.join(AVERAGES)}")
-
-
 def _cell_ap(cell: np.ndarray, hit: np.ndarray, objects: np.ndarray, average: str) -> np.ndarray:
     """Average precision of each cell; detections ordered by cell and falling score."""
     begin = np.searchsorted(cell, cell)
@@ -284,7 +284,7 @@ def _cell_ap(cell: np.ndarray, hit: np.ndarray, objects: np.ndarray, average: st
     found, rank, cell = (found - before)[hit], (np.arange(len(cell)) - begin + 1)[hit], cell[hit]
     precision = _falling(cell, found / rank)
     gain = _reached(found / objects[cell], average) - _reached((found - 1) / objects[cell], average)
-    return np.bincount(cell, gain * precision, minlength=len(objects))
+    return arrays.counts(cell, gain * precision, minlength=len(objects))
 
 
 def _falling(cell: np.ndarray, precision: np.ndarray) -> np.ndarray:

@@ -110,21 +110,47 @@ def read_sets(
 ) -> FrameSets:
     """Frame sets from two JSON files: anchor to list of frames, and frame to list of labels.
 
+    For sets of one's own in the shape of ImageNet-Vid-Robust's files; `read` takes its whole folder. Offsets are read
+    from keys that end in frame numbers, as `FrameSets` does.
+
     Parameters
     ----------
-    sets, labels : path
-        JSON objects in the shape of ImageNet-Vid-Robust's ``pmsets.json`` and ``labels.json``.
+    sets : path
+        A JSON object of anchor to list of similar frames, as ``pmsets.json``.
+    labels : path
+        A JSON object of frame to class number or list of them, as ``labels.json``; of every anchor, and of other frames
+        where their own are known.
     groups : path, optional
-        A JSON object of anchor to clip, where some clips have several anchors.
+        A JSON object of anchor to clip, where some clips have several anchors; by default each anchor is from a video
+        of its own.
     classes : int, optional
-        Number of classes, as for `FrameSets`.
+        Number of classes, by default one more than the largest label, as for `FrameSets`.
+
+    Returns
+    -------
+    FrameSets
 
     Raises
     ------
     InputError
-        No JSON object, a key twice in one, or what `FrameSets` refuses.
+        No JSON object, a key twice in one, or what `FrameSets` refuses; the message names the files.
     OSError
         A file cannot be read.
+
+    References
+    ----------
+    The files of ImageNet-Vid-Robust in github.com/modestyachts/imagenet-testbed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     sets, labels = Path(folder, "pmsets.json"), Path(folder, "labels.json")
+    ...     _ = sets.write_text('{"v/05": ["v/04", "v/07"]}')
+    ...     _ = labels.write_text('{"v/05": [0, 2], "v/07": [2]}')
+    ...     found = read_sets(sets, labels)
+    >>> found, found.offset
+    (FrameSets(1 anchors, 2 similar frames, 3 classes), array([-1,  2]))
     """
     content, judged = read_object(sets), read_object(labels)
     clips = None if groups is None else read_object(groups)
@@ -135,12 +161,38 @@ def read_sets(
 def read_predictions(path: str | Path) -> Predictions:
     """Predictions from a JSON object of frame to class, or to list of scores; or from a record (``.npz``).
 
+    Parameters
+    ----------
+    path : path
+        What ends in ``.npz`` is read as `Predictions.save` writes it, any other file as JSON: every frame has a class
+        number, or every frame has a list of scores, one for each class.
+
+    Returns
+    -------
+    Predictions
+        Of m frames: classes of shape (m,), or scores of shape (m, classes).
+
     Raises
     ------
     InputError
-        No JSON object, a key twice, or what `Predictions` refuses.
+        No JSON object, a key twice, or what `Predictions` refuses, such as classes and scores mixed; a file that is no
+        record of predictions. The message names the file.
     OSError
         The file cannot be read.
+
+    References
+    ----------
+    The layout is this package's own; the published sets come without predictions.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "said.json")
+    ...     _ = path.write_text('{"v/05": [0.1, 0.7, 0.2], "v/07": [0.4, 0.5, 0.1]}')
+    ...     found = read_predictions(path)
+    >>> found, found.classes
+    (Predictions(2 frames, scores of 3 classes), array([1, 1]))
     """
     path = Path(path)
     if path.suffix == ".npz":
@@ -151,14 +203,40 @@ def read_predictions(path: str | Path) -> Predictions:
 
 
 def read_class_map(path: str | Path, *, classes: int | None = None) -> list[list[int]]:
-    """Groups for `fold` from a JSON class map in either direction, such as ``class_idx_map.json``.
+    """Groups for `fold` from a JSON class map: which fine classes, such as ImageNet's, make up each class of the sets.
+
+    Parameters
+    ----------
+    path : path
+        A JSON object of fine class to coarse class, such as ``class_idx_map.json`` of the published sets, or of coarse
+        class to list of fine ones, such as ``rev_class_idx_map.json``.
+    classes : int, optional
+        Number of coarse classes, as for `groups_of`: by default one more than the largest that the map names.
+
+    Returns
+    -------
+    list of list of int
+        The fine classes of coarse class 0, 1, ...; empty for one that the map does not name.
 
     Raises
     ------
     InputError
-        No JSON object, or what `groups_of` refuses.
+        No JSON object, or what `groups_of` refuses; the message names the file.
     OSError
         The file cannot be read.
+
+    References
+    ----------
+    The class maps of both robust video sets in github.com/modestyachts/imagenet-testbed.
+
+    Examples
+    --------
+    >>> import tempfile
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = Path(folder, "class_idx_map.json")
+    ...     _ = path.write_text('{"7": 1, "8": 1, "404": 0}')
+    ...     read_class_map(path, classes=3)
+    [[404], [7, 8], []]
     """
     content = read_object(path)
     with located(path):

@@ -55,7 +55,7 @@ class FrameSets:
     ----------
     sets : mapping of str to sequence of str
         The similar frames of each anchor, the anchor itself not among them. A set may be empty.
-    labels : mapping of str to iterable of int
+    labels : mapping of str to int or to iterable of int
         Label set of every anchor, and of other frames where it is known, as class numbers from 0.
     offsets : mapping of str to sequence of int, optional
         How many frames after the anchor each frame lies (negative: before), in the order of `sets`. By default they are
@@ -127,7 +127,7 @@ class FrameSets:
     def __init__(
         self,
         sets: Mapping[str, Sequence[str]],
-        labels: Mapping[str, Iterable[int]],
+        labels: Mapping[str, int | Iterable[int]],
         *,
         offsets: Mapping[str, Sequence[int]] | None = None,
         frame_types: Mapping[str, str] | None = None,
@@ -153,12 +153,18 @@ class FrameSets:
         has_own = np.diff(self.label_start) > 0
         self.judge = np.where(has_own[self.member], self.member, self.row)
         self.provenance: dict[str, Any] = records.check_provenance(provenance)
-        # Label sets side by side: column j holds the j-th label of every frame.
-        self._labels = np.full((len(self.frames), max(map(len, own))), _NO_LABEL, dtype=np.int64)
-        self._labels[np.arange(self._labels.shape[1]) < np.diff(self.label_start)[:, None]] = self.label
-        # Where no frame is in two sets, the similar frames are all but the first n: a view instead of a copy.
-        ordered = np.array_equal(self.member, np.arange(self.n, self.n + self.pairs))
-        self._others: slice | np.ndarray = slice(self.n, None) if ordered else self.member
+        # What is judged, anchors first, then pairs. Where no frame comes twice these are the frames in their order: a
+        # view instead of a copy.
+        places = np.concatenate([self.anchor, self.member])
+        self._judged: slice | np.ndarray = slice(None) if len(places) == len(self.frames) else places
+        # The label set of each frame, over again up to the length of the longest. Of what is judged: the first label;
+        # then where there are several and, row by row, their first labels, their second ones ...
+        most = max(map(len, own))
+        self._labels = np.array([(found * most)[:most] or [_NO_LABEL] * most for found in own], dtype=np.int64)
+        judging = self._labels[np.concatenate([self.anchor, self.judge])]
+        self._first = judging[:, 0].copy()
+        self._several = np.flatnonzero((judging != judging[:, :1]).any(axis=1))
+        self._labels_of_several = judging[self._several].T.copy()
         self.warnings: tuple[str, ...] = tuple(_unusual(self))
         for value in vars(self).values():
             if isinstance(value, np.ndarray):
@@ -167,9 +173,6 @@ class FrameSets:
     def __repr__(self) -> str:
         groups = "" if self.group is None else f", {len(self.group_names)} groups"
         return f"FrameSets({self.n} anchors, {self.pairs} similar frames{groups}, {self.classes} classes)"
-
-    def __len__(self) -> int:
-        return self.n
 
     def within(self, k: int) -> np.ndarray:
         """Which pairs lie at most `k` frames apart, shape (pairs,); all of them where there are no offsets.
@@ -191,8 +194,9 @@ class FrameSets:
 
         Parameters
         ----------
-        predictions : int array of shape (..., frames)
-            Classes in the order of `frames`, -1 where there is none, which is wrong here. Leading axes are models.
+        predictions : int array of shape (..., frames), or float array of shape (..., frames, classes)
+            Classes in the order of `frames`, -1 where there is none, which is wrong here; or scores, the largest of
+            which wins, the first of equal ones. Leading axes are models.
 
         Returns
         -------
@@ -202,26 +206,23 @@ class FrameSets:
         Raises
         ------
         InputError
-            Another length of the last axis, or no whole numbers.
+            Another shape, neither classes nor scores, or scores of a frame that no class can win.
 
         Examples
         --------
         >>> frames = FrameSets({"a": ["a2", "a3"]}, {"a": [0, 2], "a3": [1]})
         >>> frames.correct([2, 0, 0])
         (array([ True]), array([ True, False]))
+        >>> frames.correct([[0.1, 0.7, 0.2], [0.2, 0.4, 0.4], [0.1, 0.8, 0.1]])
+        (array([False]), array([False,  True]))
         """
-        array = check_aligned(predictions, self)
-        return (
-            self._right(array[..., : self.n], self.anchor),
-            self._right(array[..., self._others], self.judge),
-        )
-
-    def _right(self, predicted: np.ndarray, judge: np.ndarray) -> np.ndarray:
-        right = predicted == self._labels[judge, 0]
-        for column in range(1, self._labels.shape[1]):
-            more = np.flatnonzero(self._labels[judge, column] != _NO_LABEL)
-            right[..., more] |= predicted[..., more] == self._labels[judge[more], column]
-        return right
+        models, shape = check_aligned(predictions, self)
+        said = (_winners(models, self) if models.ndim > 2 else models)[:, self._judged]
+        right = said == self._first
+        some = said.take(self._several, axis=1)
+        right[:, self._several] = (some == self._labels_of_several[:, None]).any(axis=0)
+        right = right.reshape(*shape, -1)
+        return right[..., : self.n], right[..., self.n :]
 
     def subset(self, anchors: Any = None, pairs: Any = None) -> FrameSets:
         """The sets of some anchors, with some of their frames; None keeps all.
@@ -371,7 +372,7 @@ class Predictions:
     @property
     def classes(self) -> np.ndarray:
         """The predicted class of each frame, shape (m,); of equal scores the first wins."""
-        return self.values if self.scores is None else arrays.first_largest(self.scores)
+        return self.values if self.scores is None else arrays.first_largest(self.scores)[0]
 
     @property
     def ties(self) -> int:
@@ -407,8 +408,9 @@ def aligned(predictions: Any, frames: FrameSets, *, missing: str = "error") -> n
 
     Parameters
     ----------
-    predictions : mapping of str to int or to scores, Predictions, or int array of shape (..., frames)
-        By frame key, or in order already, with -1 for a frame without a prediction. Leading axes are models.
+    predictions : mapping of str to int or to scores, Predictions, or array
+        By frame key; or in order already: classes as whole numbers, shape (..., frames), with -1 for a frame without a
+        prediction, or scores as floats, shape (..., frames, classes). Leading axes are models.
     frames : FrameSets
         The frames that are asked for; predictions for others are not used.
     missing : str
@@ -421,8 +423,8 @@ def aligned(predictions: Any, frames: FrameSets, *, missing: str = "error") -> n
     Raises
     ------
     InputError
-        Missing predictions, keys of which none is a frame of the sets, a class that the sets do not know, or another
-        shape.
+        Missing predictions, keys of which none is a frame of the sets, a class that the sets do not know, scores that
+        `Predictions` refuses, or another shape.
 
     Examples
     --------
@@ -431,12 +433,14 @@ def aligned(predictions: Any, frames: FrameSets, *, missing: str = "error") -> n
     array([ 0, -1,  1])
     """
     check_sets(frames)
-    if missing not in MISSING:
-        raise InputError(f"missing is {brief(missing)}: choose one of {', '.join(MISSING)}")
+    arrays.one_of(missing, "missing", MISSING)
     if isinstance(predictions, Predictions | Mapping):
         classes = _by_key(predictions if isinstance(predictions, Predictions) else Predictions.of(predictions), frames)
     else:
-        classes = check_aligned(predictions, frames).astype(np.int64, copy=False)
+        models, shape = check_aligned(predictions, frames)
+        classes = (_winners(models, frames) if models.ndim > 2 else models).reshape(*shape, -1)
+    if classes.view(np.uint64).max() < frames.classes:  # what is negative is then larger than any class
+        return classes
     lowest, highest = int(classes.min()), int(classes.max())
     if lowest < -1 or highest >= frames.classes:
         place = tuple(np.argwhere((classes < -1) | (classes >= frames.classes))[0])
@@ -454,17 +458,37 @@ def aligned(predictions: Any, frames: FrameSets, *, missing: str = "error") -> n
     return classes
 
 
-def check_aligned(predictions: Any, frames: FrameSets) -> np.ndarray:
-    """Whole numbers with an entry for each frame along the last axis, or an InputError."""
+def check_aligned(predictions: Any, frames: FrameSets) -> tuple[np.ndarray, tuple[int, ...]]:
+    """Classes of shape (models, frames), or scores of shape (models, frames, classes), and what `models` was before."""
     array = arrays.to_numpy(arrays.detached(arrays.as_array(predictions, "predictions")))
-    if array.dtype.kind not in "iu" or array.shape[-1:] != (len(frames.frames),) or not array.size:
+    n = len(frames.frames)
+    if array.dtype.kind == "f" and array.shape[-2:-1] == (n,) and array.size:
+        if isinstance(predictions, list | tuple):  # an array of them would turn True into 1
+            arrays.floats(predictions, "predictions", remedy="give scores")
+        if array.shape[-1] != frames.classes:
+            raise InputError(
+                f"predictions has scores of {array.shape[-1]} classes, but the classes are 0..{frames.classes - 1}: "
+                "fold the scores, or give the sets their number of classes"
+            )
+        return array.reshape(-1, n, frames.classes), array.shape[:-2]
+    if array.dtype.kind not in "iu" or array.shape[-1:] != (n,) or not array.size:
         raise InputError(
-            f"predictions has shape {array.shape} and type {array.dtype}: give whole numbers, one for each of the "
-            f"{len(frames.frames)} frames along the last axis"
+            f"predictions has shape {array.shape} and type {array.dtype}: give whole numbers, one for each of the {n} "
+            f"frames along the last axis, or scores of shape (..., {n}, {frames.classes})"
         )
     if array.dtype == np.uint64 and array.max() > np.iinfo(np.int64).max:
         raise InputError(f"predictions has the class {array.max()}: the classes are 0..{frames.classes - 1}")
-    return array
+    whole = arrays.whole_numbers(predictions, "predictions", layout="whole numbers")
+    return whole.reshape(-1, n), array.shape[:-1]
+
+
+def _winners(scores: np.ndarray, frames: FrameSets) -> np.ndarray:
+    """The class of the largest score, shape (models, frames)."""
+    classes, largest = arrays.first_largest(scores.reshape(-1, frames.classes))
+    bad = np.flatnonzero(~np.isfinite(largest))
+    if bad.size:
+        inputs.check_predictions(frames.frames, scores[bad[0] // len(frames.frames)])
+    return classes.reshape(scores.shape[:-1])
 
 
 def note(frames: FrameSets, sets: np.ndarray, one: str, many: str) -> list[str]:
@@ -476,8 +500,7 @@ def note(frames: FrameSets, sets: np.ndarray, one: str, many: str) -> list[str]:
 
 
 def _by_key(predictions: Predictions, frames: FrameSets) -> np.ndarray:
-    place = {frame: i for i, frame in enumerate(predictions.frames)}
-    found = np.array([place.get(frame, -1) for frame in frames.frames], dtype=np.int64)
+    found = inputs.places_of(frames.frames, predictions.frames)
     if (found < 0).all():
         raise InputError(
             f"predictions has no key that is a frame of the sets: it has {listed(predictions.frames)}; the sets have "
@@ -506,7 +529,7 @@ def _unusual(frames: FrameSets) -> list[str]:
         "has frames with other labels than its anchor",
         "have frames with other labels than their anchors",
     )
-    shared = np.flatnonzero(np.bincount(np.concatenate([frames.anchor, frames.member])) > 1)
+    shared = np.flatnonzero(arrays.counts(np.concatenate([frames.anchor, frames.member])) > 1)
     if shared.size:
         found.append(f"several sets share {shared.size} of the frames: {listed([frames.frames[i] for i in shared])}")
     return found
@@ -586,8 +609,7 @@ def _check_places(content: Mapping[str, np.ndarray], frames: int, names: Mapping
     }
     for name, limit in limits.items():
         array = content.get(name, np.zeros(0, dtype=np.int64))
-        bad = np.flatnonzero((array < 0) | (array >= limit))
-        if bad.size:
-            raise InputError(f"array {name!r}[{bad[0]}] is {array[bad[0]]}: it points beyond the {limit} there are")
+        outside = (array < 0) | (array >= limit)
+        arrays.refuse_where(outside, array, f"array {name!r}", f"it points beyond the {limit} there are")
     if len(content["start"]) - 1 > frames or len(content.get("type", range(frames))) != frames:
         raise InputError(f"its manifest has {frames} frame keys, its arrays have another number")

@@ -11,12 +11,11 @@ import numpy as np
 from .. import arrays, uncertainty
 from ..errors import InputError, brief, listed
 from ..uncertainty import Rate
-from .inputs import is_class
-from .record import FrameSets, Predictions, aligned, check_sets, note
+from .inputs import is_class, places_of
+from .record import MISSING, FrameSets, Predictions, aligned, check_aligned, check_sets, note
 from .resampling import FEW_GROUPS, by_group, ratio
 
-_NEVER = np.iinfo(np.int32).max
-_CHUNK = 8_000_000  # entries of one slab of models by frames
+_AT_ONCE, _ALL = 8, 255  # models that are counted together, each a bit of a byte, and the byte of all of them
 
 
 @dataclass(frozen=True)
@@ -139,8 +138,9 @@ def score(
 
     Parameters
     ----------
-    predictions : mapping of str to int or to scores, Predictions, or int array of shape (frames,)
-        The class of every frame; of scores the largest wins, the first of equal ones.
+    predictions : mapping of str to int or to scores, Predictions, or array
+        The class of every frame; of scores the largest wins, the first of equal ones. An array follows the order of
+        ``frames.frames``: classes as whole numbers, shape (frames,), or scores as floats, shape (frames, classes).
     frames : FrameSets
         Anchors, their sets and labels.
     k : int or sequence of int
@@ -205,35 +205,39 @@ def score(
     arrays.truth(include_anchor, "include_anchor")
     uncertainty.check_confidence(confidence)
     arrays.whole_number(seed, "seed", least=0)
+    if isinstance(predictions, Mapping):
+        predictions = Predictions.of(predictions)
     classes = aligned(predictions, frames, missing=missing)
     if classes.ndim != 1:
         raise InputError(f"predictions has shape {classes.shape}: score one model at a time, or use counts for many")
+    if np.ndim(predictions) == 2:
+        predictions = Predictions(frames.frames, predictions)
     notes = [*frames.warnings, *_about_predictions(predictions, classes, frames, missing)]
     if missing == "skip" and (classes < 0).any():
         frames, classes = _without_missing(frames, classes)
     right, right_members = frames.correct(classes)
-    held = _held(right, right_members, frames, limits, include_anchor=include_anchor)
+    beyond = _beyond(frames, limits)
+    held = _held(right[None], right_members[None], frames, beyond, include_anchor=include_anchor)[:, 0]
     table = _Table(frames, right, right_members, held, max(limits), include_anchor)
-    rates = table.rates(confidence=confidence, seed=seed)
+    original, *rates = table.rates(confidence=confidence, seed=seed)
+    by_k, at_offsets = rates[: 2 * len(limits)], rates[2 * len(limits) :]
     named = None if reachable is None else _reachable(frames, reachable)
-    found = []
-    for place, limit in enumerate(limits):
-        near = {d: rate for d, rate in zip(table.offsets, rates[1 + 2 * len(limits) :], strict=True) if abs(d) <= limit}
-        found.append(
-            Score(
-                None if frames.offset is None else limit,
-                rates[0],
-                rates[1 + 2 * place],
-                rates[2 + 2 * place],
-                near,
-                include_anchor,
-                missing,
-                named,
-                table.method,
-                confidence,
-                (*notes, *_about_k(frames, limit)),
-            )
+    found = [
+        Score(
+            k=None if frames.offset is None else limit,
+            original=original,
+            perturbed=perturbed,
+            drop=drop,
+            by_offset={d: rate for d, rate in zip(table.offsets, at_offsets, strict=True) if abs(d) <= limit},
+            include_anchor=include_anchor,
+            missing=missing,
+            reachable=named,
+            method=table.method,
+            confidence=confidence,
+            warnings=(*notes, *_about_k(frames, limit)),
         )
+        for limit, perturbed, drop in zip(limits, by_k[::2], by_k[1::2], strict=True)
+    ]
     return found if isinstance(k, Sequence) else found[0]
 
 
@@ -250,7 +254,8 @@ def counts(
     Parameters
     ----------
     predictions
-        As for `score`; an int array of shape (..., frames) holds many models.
+        As for `score`; an array may have leading axes, which are models: whole numbers of shape (..., frames), or
+        floats of shape (..., frames, classes), which may be a memory map: a few models are read at a time.
     frames, k, include_anchor
         As for `score`.
     missing : str
@@ -276,24 +281,23 @@ def counts(
     array([[2, 1],
            [1, 1]])
     """
-    if missing == "skip":
+    if arrays.one_of(missing, "missing", MISSING) == "skip":
         raise InputError("missing is 'skip': models would be counted over unlike anchors; score them one by one")
     check_sets(frames)
     limits = _limits(k)
     arrays.truth(include_anchor, "include_anchor")
-    classes = aligned(predictions, frames, missing=missing)
-    models = classes.reshape(-1, classes.shape[-1])
+    if isinstance(predictions, Predictions | Mapping):
+        predictions = aligned(predictions, frames, missing=missing)
+    models, shape = check_aligned(predictions, frames)
+    beyond = _beyond(frames, limits)
     original = np.empty(len(models), dtype=np.int64)
     perturbed = np.empty((len(models), len(limits)), dtype=np.int64)
-
-    def count(start: int, stop: int) -> None:
-        right, right_members = frames.correct(models[start:stop])
-        original[start:stop] = right.sum(axis=-1)
-        held = _held(right, right_members, frames, limits, include_anchor=include_anchor)
-        perturbed[start:stop] = held.sum(axis=-2)
-
-    arrays.map_tiles(count, len(models), max(1, _CHUNK // len(frames.frames)))
-    shape = classes.shape[:-1]
+    for start in range(0, len(models), _AT_ONCE):
+        some = slice(start, start + _AT_ONCE)
+        right, right_members = frames.correct(aligned(models[some], frames, missing=missing))
+        held = _held(right, right_members, frames, beyond, include_anchor=include_anchor)
+        original[some] = np.count_nonzero(right, axis=-1)
+        perturbed[some] = np.count_nonzero(held, axis=-1).T
     many = perturbed.reshape(*shape, len(limits))
     return original.reshape(shape), many if isinstance(k, Sequence) else many[..., 0]
 
@@ -306,34 +310,35 @@ def _limits(k: int | Sequence[int]) -> list[int]:
     return [arrays.whole_number(limit, f"k[{i}]", least=1) for i, limit in enumerate(k)]
 
 
-def _distance(frames: FrameSets) -> np.ndarray:
-    """How far each frame is from its anchor; all count as near where offsets are not known."""
-    if frames.offset is None:
-        return np.zeros(frames.pairs, dtype=np.int32)
-    return np.abs(frames.offset).astype(np.int32)
-
-
-def _nearest(distance: np.ndarray, frames: FrameSets) -> np.ndarray:
-    """The least distance in each set, `_NEVER` in an empty one; leading axes are models."""
-    filled = np.flatnonzero(np.diff(frames.start))
-    least = np.full((*distance.shape[:-1], frames.n), _NEVER, dtype=np.int32)
-    if filled.size:
-        least[..., filled] = np.minimum.reduceat(distance, frames.start[filled], axis=-1)
-    return least
+def _beyond(frames: FrameSets, limits: Sequence[int]) -> np.ndarray:
+    """Which pairs do not count for each k, shape (number of k, pairs), as `_ALL` or 0."""
+    return np.stack([np.where(frames.within(limit), 0, _ALL) for limit in limits]).astype(np.uint8)
 
 
 def _held(
-    right: np.ndarray, right_members: np.ndarray, frames: FrameSets, limits: Sequence[int], *, include_anchor: bool
+    right: np.ndarray, right_members: np.ndarray, frames: FrameSets, beyond: np.ndarray, *, include_anchor: bool
 ) -> np.ndarray:
-    """Which sets hold within each k, shape (..., n, number of k): one pass, by the nearest frame that is wrong."""
-    distance = _distance(frames)
-    break_at = _nearest(np.where(right_members, np.int32(_NEVER), distance), frames)
-    reach = np.minimum(np.array(limits, dtype=object), _NEVER - 1).astype(np.int64)  # a k beyond all is no special case
-    held = break_at[..., None] > reach
+    """Which sets hold for each k and each of at most eight models, shape (number of k, models, n).
+
+    Model j is bit j of a byte for each pair, so that one pass over the pairs is enough for all models.
+    """
+    bit = (1 << np.arange(len(right))).astype(np.uint8)[:, None]
+    members = (right_members.view(np.uint8) * bit).sum(axis=0, dtype=np.uint8)
+    whole = (_shared_bits(members | beyond, frames)[:, None] & bit) > 0
     if include_anchor:
-        return held & right[..., None]
-    filled = _nearest(distance, frames)[:, None] <= reach
-    return np.where(filled, held, right[..., None])
+        return whole & right
+    alone = _shared_bits(beyond, frames)[:, None] == _ALL
+    return whole & (right | ~alone)
+
+
+def _shared_bits(pairs: np.ndarray, frames: FrameSets) -> np.ndarray:
+    """The bits that are set in all pairs of a set, shape (..., n); in an empty set all are."""
+    filled = np.diff(frames.start) > 0
+    # one more at the end, so that an empty last set has a place to start at
+    padded = np.concatenate([pairs, np.full((len(pairs), 1), _ALL, np.uint8)], axis=1)
+    shared = np.bitwise_and.reduceat(padded, frames.start[:-1], axis=1)
+    shared[:, ~filled] = _ALL
+    return shared
 
 
 class _Table:
@@ -351,7 +356,7 @@ class _Table:
         self.frames = frames
         self.offsets: list[int] = []
         columns = [right.astype(np.int64)]
-        for one in held.T.astype(np.int64):
+        for one in held.astype(np.int64):
             columns += [one, columns[0] - one]
         counted, total = np.stack(columns, axis=1), np.ones((frames.n, len(columns)), dtype=np.int64)
         # a drop that can be negative is no binomial count
@@ -410,9 +415,8 @@ def _without_missing(frames: FrameSets, classes: np.ndarray) -> tuple[FrameSets,
     there = classes >= 0
     if not there[: frames.n].any():
         raise InputError("predictions has none for any anchor: with missing='skip' nothing is left to score")
-    place = {frame: i for i, frame in enumerate(frames.frames)}
     kept = frames.subset(there[frames.anchor], there[frames.member])
-    return kept, classes[[place[frame] for frame in kept.frames]]
+    return kept, classes[places_of(kept.frames, frames.frames)]
 
 
 def _reachable(frames: FrameSets, reachable: Iterable[int]) -> int:
@@ -441,8 +445,6 @@ def _about_predictions(predictions: Any, classes: np.ndarray, frames: FrameSets,
     values = np.unique(classes[classes >= 0])
     if values.size == 1:
         found.append(f"every frame is predicted as class {values[0]}: a drop of 0 is then no merit")
-    if isinstance(predictions, Mapping):
-        predictions = Predictions.of(predictions)
     if isinstance(predictions, Predictions):
         if predictions.ties:
             found.append(
@@ -461,13 +463,14 @@ def _about_k(frames: FrameSets, k: int) -> list[str]:
     """What k leaves out."""
     if frames.offset is None or not frames.pairs:
         return []
-    distance = _distance(frames)
+    distance = np.abs(frames.offset)
     found = []
     beyond = int(np.count_nonzero(distance > k))
     if beyond:
         found.append(f"{beyond} of {frames.pairs} frames lie beyond k = {k} and do not count")
     elif distance.max() < k:
         found.append(f"no frame is further than {distance.max()} frames from its anchor, k is {k}")
-    emptied = np.flatnonzero((_nearest(distance, frames) > k) & (np.diff(frames.start) > 0))
+    left = arrays.counts(frames.row[distance <= k], minlength=frames.n)
+    emptied = np.flatnonzero((left == 0) & (np.diff(frames.start) > 0))
     found += note(frames, emptied, f"has no frame within k = {k}", f"have no frame within k = {k}")
     return found

@@ -8,12 +8,12 @@ from typing import Any
 import numpy as np
 
 from .. import figures
-from ..errors import InputError
+from ..errors import InputError, brief
 from ..figures import Figure
 from ..uncertainty import Rate
 from .effective import Line, Point
 from .offsets import OffsetErrors
-from .record import FrameSets, aligned
+from .record import FrameSets, aligned, check_sets
 from .score import Score
 from .smoothing import SmoothingEffect
 
@@ -32,7 +32,8 @@ def errors_by_offset(score: Score, *, name: str = "offsets") -> Figure:
     rates = [score.by_offset[offset] for offset in offsets]
     fig, axes = figures.subplots()
     _with_bars(axes, offsets, rates, series=1, label="", joined=False)
-    axes.set(xlabel="frames after the anchor", ylabel="wrong, of right anchors", ylim=(0, None))
+    axes.set(xlabel="frames after the anchor", ylabel="wrong frames of right anchors (share)")
+    _from_zero(axes)
     worst = max(zip(offsets, rates, strict=True), key=lambda pair: pair[1].rate or 0.0)
     said = f"The largest is {worst[1].rate:.1%} at {worst[0]:+d} ({worst[1].count} of {worst[1].n})"
     alt = f"Share of frames that are wrong at each of {len(offsets)} offsets from anchors that are right. {said}."
@@ -52,9 +53,12 @@ def accuracy_by_k(scores: Sequence[Score], *, name: str = "k") -> Figure:
         raise InputError(f"scores are of k = {ks}: a curve needs two at least, of sets with offsets")
     ordered = sorted(scores, key=lambda score: score.k or 0)
     fig, axes = figures.subplots()
-    place = [score.k for score in ordered]
-    _with_bars(axes, place, [score.original for score in ordered], series=0, label="anchors")
-    _with_bars(axes, place, [score.perturbed for score in ordered], series=1, label="worst frame within k")
+    place = np.array([score.k for score in ordered], dtype=np.float64)
+    aside = 0.006 * np.ptp(place)  # or one bar would hide the other
+    _with_bars(axes, place - aside, [score.original for score in ordered], series=0, label="anchors")
+    _with_bars(axes, place + aside, [score.perturbed for score in ordered], series=1, label="worst frame within k")
+    if len(place) <= 12:
+        axes.set_xticks(place)
     axes.set(xlabel="k, frames on either side", ylabel="accuracy")
     axes.legend(loc="best")
     first, last = ordered[0], ordered[-1]
@@ -80,10 +84,11 @@ def frame_set(frames: FrameSets, predictions: Any, anchor: str, *, name: str = "
     Raises
     ------
     InputError
-        An anchor that is none, no offsets, or what `aligned` refuses.
+        No `FrameSets`, an anchor that is none, no offsets, or what `aligned` refuses.
     """
+    check_sets(frames)
     if anchor not in frames.anchors:
-        raise InputError(f"anchor is {anchor!r}: the sets have no such anchor")
+        raise InputError(f"anchor is {brief(anchor)}: the sets have no such anchor")
     if frames.offset is None:
         raise InputError("frames has no offsets: there is no axis of time to draw a set on")
     i = frames.anchors.index(anchor)
@@ -124,8 +129,8 @@ def both_errors(errors: OffsetErrors, *, name: str = "offsets") -> Figure:
         if kept:
             _with_bars(axes, *zip(*kept, strict=True), series=series, label=label, joined=False)
             drawn.append(f"{label}: {kept[0][1].rate:.1%} at the first offset and {kept[-1][1].rate:.1%} at the last")
-    axes.set(xlabel="frames after the anchor", ylabel="share of frames that are wrong", ylim=(0, None))
-    axes.set_ylim(0, 1.15 * axes.get_ylim()[1])  # room for the legend, which would hide bars
+    axes.set(xlabel="frames after the anchor", ylabel="share of frames that are wrong")
+    _from_zero(axes, room=1.15)  # for the legend, which would hide bars
     axes.legend(loc="upper center", ncols=2)
     alt = f"Share of wrong frames at offsets {errors.offset[0]:+d} to {errors.offset[-1]:+d}. {'; '.join(drawn)}."
     return figures.show(fig, alt=alt, name=name)
@@ -137,25 +142,30 @@ def smoothing(effects: Sequence[SmoothingEffect], *, name: str = "smoothing") ->
     Raises
     ------
     InputError
-        No row without smoothing (window 1), or none with.
+        No row without smoothing (window 1), or none with; rows of several models.
     """
-    plain = [row for row in effects if row.window == 1]
-    if not plain or len(plain) == len(effects):
+    scores = {(row.window, row.mode): row.score for row in effects if isinstance(row.score, Score)}
+    if len(scores) < len(effects):
+        raise InputError("effects is of several models: draw one")
+    plain = next((score for (window, _), score in scores.items() if window == 1), None)
+    modes = dict.fromkeys(mode for window, mode in scores if window > 1)
+    if plain is None or not modes:
         raise InputError("effects needs window 1 and a larger one: smoothing shows beside the model as it is")
     fig, axes = figures.subplots()
     said = []
-    for series, mode in enumerate(dict.fromkeys(row.mode for row in effects if row.window > 1)):
-        rows = [plain[0], *(row for row in effects if row.window > 1 and row.mode == mode)]
-        _with_bars(axes, [row.window for row in rows], [row.score.perturbed for row in rows], series=series, label=mode)
-        said.append(f"{mode} {rows[-1].score.perturbed.rate:.3f} with {rows[-1].window}")
-    original = plain[0].score.original.rate
+    for series, mode in enumerate(modes):
+        worst = {1: plain.perturbed} | {w: score.perturbed for (w, m), score in scores.items() if w > 1 and m == mode}
+        _with_bars(axes, list(worst), list(worst.values()), series=series, label=mode)
+        last, rate = worst.popitem()
+        said.append(f"{mode} {rate.rate:.3f} with {last}")
+    original = plain.original.rate
     axes.axhline(
         original, color=axes.spines["left"].get_edgecolor(), linewidth=1, linestyle=":", label="anchors, no smoothing"
     )
     axes.set(xlabel="frames in the window", ylabel="accuracy on the worst frame")
     axes.legend(loc="best")
     alt = (
-        f"Accuracy on the worst frame against the window: {plain[0].score.perturbed.rate:.3f} without smoothing, "
+        f"Accuracy on the worst frame against the window: {plain.perturbed.rate:.3f} without smoothing, "
         f"{', '.join(said)}. On anchors, without smoothing, it is {original:.3f}."
     )
     return figures.show(fig, alt=alt, name=name)
@@ -223,7 +233,22 @@ def scatter(series: Mapping[str, Sequence[Point]], line: Line | None = None, *, 
 
 
 def report(scores: Sequence[Score], *, title: str) -> str:
-    """A self-contained HTML page of one model: the accuracy beside every drop, warnings, figures."""
+    """A self-contained HTML page of one model: the accuracy beside every drop, warnings, figures.
+
+    Parameters
+    ----------
+    scores : sequence of Score
+        Of one model on the same sets, one for each k: what `score` returns for several.
+    title : str
+        Stands above the numbers.
+
+    Raises
+    ------
+    InputError
+        No scores.
+    """
+    if not scores:
+        raise InputError("scores is empty: give at least one")
     drawn = []
     if len({score.k for score in scores} - {None}) > 1:
         drawn.append(accuracy_by_k(scores))
@@ -260,15 +285,15 @@ def _text(rate: Rate, confidence: float) -> str:
 
 
 def _in_words(score: Score) -> str:
-    near = "the frames of its set" if score.k is None else f"the similar frames within {score.k} of it"
+    near = "whole sets" if score.k is None else f"all similar frames within {score.k} frames of them"
     return (
-        f"{score.original.count} of {score.n} anchors are right; with all {near}, {score.perturbed.count} are. "
+        f"{score.original.count} of {score.n} anchors are right; {score.perturbed.count} are, with {near}. "
         "A drop means little without the accuracy: a model that always says the same has none."
     )
 
 
 def _with_bars(
-    axes: Any, x: Sequence[Any], rates: Sequence[Rate], *, series: int, label: str, joined: bool = True
+    axes: Any, x: Sequence[Any] | np.ndarray, rates: Sequence[Rate], *, series: int, label: str, joined: bool = True
 ) -> None:
     """Markers, joined by a line or not, and a bar where there is an interval; whole numbers along x."""
     colour, marker, line = figures.SERIES[series]
@@ -282,6 +307,12 @@ def _with_bars(
         label=label,
     )
     axes.xaxis.get_major_locator().set_params(integer=True)
+
+
+def _from_zero(axes: Any, room: float = 1.0) -> None:
+    """Shares from 0 up, with whole markers at 0."""
+    top = room * axes.get_ylim()[1]
+    axes.set_ylim(-0.02 * top, top)
 
 
 def _arms(rates: Sequence[Rate]) -> np.ndarray:

@@ -6,9 +6,8 @@ only lie behind it, or the answer has to wait. `smooth` does either, and `delay`
 
 from __future__ import annotations
 
-from collections.abc import Hashable, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
-from numbers import Integral
 from typing import Any
 
 import numpy as np
@@ -16,10 +15,11 @@ import numpy as np
 from .. import arrays
 from ..errors import InputError, brief, listed
 from .flips import flips_in_time
-from .inputs import FURTHEST
+from .inputs import FURTHEST, places_of
+from .judged import Tally, scored
 from .record import FrameSets, Predictions, check_sets
 from .resampling import Average
-from .score import Score, score
+from .score import Score
 from .timeline import Timeline
 
 MODES = ("centred", "causal")
@@ -57,7 +57,11 @@ class Delay:
 
 
 def delay(window: int, mode: str, *, frame_rate: float | None = None) -> Delay:
-    r"""How late a smoothed answer is.
+    r"""How late a smoothed answer is: frames that it waits for, and frames by which it trails a change.
+
+    .. math:: \text{centred: } \text{waits} = \frac{w - 1}2,\ \text{trails} = 0; \qquad
+       \text{causal: } \text{waits} = 0,\ \text{trails} = \Big\lfloor \frac{w - 1}2 \Big\rfloor; \qquad
+       \text{ms} = 1000\, \frac{\text{waits} + \text{trails}}{\text{frame rate}}.
 
     A centred window of w frames waits for the (w - 1) / 2 that are still to come, and then sees a change at once. A
     causal window waits for none, but follows a clean change from one class to another, of equal strength, only when the
@@ -73,12 +77,24 @@ def delay(window: int, mode: str, *, frame_rate: float | None = None) -> Delay:
     mode : str
         "centred" or "causal".
     frame_rate : float, optional
-        Frames per second, for milliseconds.
+        Frames per second, for milliseconds. There is none by default: sets and predictions do not know it.
+
+    Returns
+    -------
+    Delay
+        Frames; milliseconds where the frame rate is given. What the model itself takes to compute comes on top.
 
     Raises
     ------
     InputError
-        A window below 1, an even centred one, another mode, a frame rate that is not positive.
+        A window below 1 or beyond a thousand million, an even centred one, another mode, a frame rate that is no number
+        or not above 0.
+
+    References
+    ----------
+    A symmetric filter of w taps delays by (w - 1) / 2 samples (group delay of linear-phase filters; Oppenheim and
+    Schafer, "Discrete-time signal processing"). That votes and summed scores follow a change just so late is held
+    against `smooth` in the tests.
 
     Examples
     --------
@@ -96,8 +112,7 @@ def delay(window: int, mode: str, *, frame_rate: float | None = None) -> Delay:
 
 def _reach(window: int, mode: str) -> tuple[int, int]:
     """Frames behind and ahead of a frame that belong to its window."""
-    if mode not in MODES:
-        raise InputError(f"mode is {mode!r}: choose one of {', '.join(MODES)}")
+    arrays.one_of(mode, "mode", MODES)
     arrays.whole_number(window, "window", least=1)
     if window > FURTHEST:
         raise InputError(f"window is {brief(window)}: give at most {FURTHEST:,} frames")
@@ -194,8 +209,7 @@ def smooth(scores: Any, timeline: Timeline, *, window: int, mode: str = "centred
     (array([0, 1, 0, 0]), array([0, 0, 0, 0]))
     """
     behind, ahead = _reach(window, mode)
-    if of not in OF:
-        raise InputError(f"of is {of!r}: choose one of {', '.join(OF)}")
+    arrays.one_of(of, "of", OF)
     values = _check_scores(scores, timeline)
     own = np.argmax(values, axis=-1)
     if of == "votes":
@@ -205,9 +219,10 @@ def smooth(scores: Any, timeline: Timeline, *, window: int, mode: str = "centred
     furthest = timeline.span - 1  # a longer step finds no frame
     for step in range(-min(behind, furthest), min(ahead, furthest) + 1):
         place = timeline.at(step)
-        there = place >= 0
-        total[..., there, :] += values[..., place[there], :]
-        used += there
+        there = np.flatnonzero(place >= 0)
+        for model in np.ndindex(values.shape[:-2]):  # one by one: what fits into the cache is faster than all at once
+            total[model][there] += values[model][place[there]]
+        used[there] += 1
     if of == "votes":  # half a vote more breaks ties, and nothing else
         np.put_along_axis(total, own[..., None], np.take_along_axis(total, own[..., None], -1) + 0.5, -1)
     else:
@@ -217,7 +232,7 @@ def smooth(scores: Any, timeline: Timeline, *, window: int, mode: str = "centred
 
 @dataclass(frozen=True, eq=False)
 class SmoothingEffect:
-    """What one window does to one model; see `smoothing_effect`.
+    """What one window does; see `smoothing_effect`.
 
     Attributes
     ----------
@@ -225,7 +240,7 @@ class SmoothingEffect:
         Frames in the window; 1 is the model as it is.
     mode, of : str
         As in `smooth`.
-    score : Score
+    score : Score, or Tally for many models
         PM-k of the smoothed predictions.
     flips : Average
         Share of consecutive frames whose predictions differ, see `flips_in_time`.
@@ -238,7 +253,7 @@ class SmoothingEffect:
     window: int
     mode: str
     of: str
-    score: Score
+    score: Score | Tally
     flips: Average
     delay: Delay
     short: int
@@ -262,7 +277,7 @@ def smoothing_effect(
     confidence: float = 0.95,
     seed: int = 0,
 ) -> tuple[SmoothingEffect, ...]:
-    """PM-k, flips and delay of one model under temporal smoothing.
+    """PM-k, flips and delay under temporal smoothing.
 
     The source's opening claim is that flicker can be smoothed away offline, and online only at the price of delay.
     These rows say how much of it: PM-k before and after, flips before and after, and the delay.
@@ -275,8 +290,9 @@ def smoothing_effect(
 
     Parameters
     ----------
-    predictions : mapping of str to scores, or Predictions with scores
-        Of one model: for every frame of `places` or, without them, of the sets.
+    predictions : mapping of str to scores, Predictions with scores, or float array of shape (..., frames, classes)
+        For every frame of `places` or, without them, of the sets; an array in the order of these, with models along its
+        leading axes. It is copied for each window: give as many models at once as memory holds twice.
     frames : FrameSets
         What is scored.
     windows, modes, of
@@ -315,14 +331,13 @@ def smoothing_effect(
     for name, several in (("windows", windows), ("modes", modes)):
         if isinstance(several, str) or not isinstance(several, Sequence) or not several:
             raise InputError(f"{name} is {brief(several)}: give a list of at least one")
-    record = predictions if isinstance(predictions, Predictions) else Predictions.of(predictions)
-    if record.scores is None:
-        raise InputError("predictions has classes only: smoothing needs the scores of every class")
-    timeline = Timeline.of(frames) if places is None else _timeline(places, frames)
+    timeline = Timeline.of(frames) if places is None else Timeline.of_places(places)
     keys = frames.frames if places is None else tuple(places)
-    scores = _rows(record, keys)
-    place = {key: i for i, key in enumerate(keys)}
-    at = np.array([place[frame] for frame in frames.frames])
+    at = places_of(frames.frames, keys)
+    missing = [frame for frame, found in zip(frames.frames, at, strict=True) if found < 0]
+    if missing:
+        raise InputError(f"places lacks {len(missing)} frames of the sets: {listed(missing)}")
+    scores = _scores_of(predictions, keys)
     rows = []
     for window in windows:
         for mode in modes if window != 1 else modes[:1]:
@@ -332,7 +347,7 @@ def smoothing_effect(
                     window,
                     mode,
                     of,
-                    score(found.classes[at], frames, k=k, confidence=confidence, seed=seed),
+                    scored(found.classes[..., at], frames, k=k, confidence=confidence, seed=seed),
                     flips_in_time(found.classes, timeline, confidence=confidence, seed=seed),
                     delay(window, mode, frame_rate=frame_rate),
                     found.short,
@@ -341,48 +356,45 @@ def smoothing_effect(
     return tuple(rows)
 
 
-def _rows(record: Predictions, keys: Sequence[str]) -> np.ndarray:
-    """Scores in the order of the keys."""
-    place = {key: i for i, key in enumerate(record.frames)}
-    missing = [key for key in keys if key not in place]
+def _scores_of(predictions: Any, keys: Sequence[str]) -> np.ndarray:
+    """Scores in the order of the keys; an array is in that order already."""
+    if not isinstance(predictions, Predictions | Mapping):
+        values = arrays.to_numpy(arrays.detached(arrays.as_array(predictions, "predictions")))
+        if values.dtype.kind != "f" or values.ndim < 2 or values.shape[-2] != len(keys):
+            raise InputError(
+                f"predictions has shape {values.shape} and type {values.dtype}: smoothing needs the scores of every "
+                f"class as floats, shape (..., {len(keys)} frames, classes)"
+            )
+        if isinstance(predictions, list | tuple):  # an array of them would turn True into 1
+            arrays.floats(predictions, "predictions", remedy="give scores")
+        return values
+    record = predictions if isinstance(predictions, Predictions) else Predictions.of(predictions)
+    if record.scores is None:
+        raise InputError("predictions has classes only: smoothing needs the scores of every class")
+    rows = places_of(keys, record.frames)
+    missing = [key for key, row in zip(keys, rows, strict=True) if row < 0]
     if missing:
         raise InputError(
             f"predictions has none for {len(missing)} of {len(keys)} frames: {listed(missing)}; predict them, or give "
             "places and sets without them: a frame that is not there is a hole"
         )
-    return record.values[[place[key] for key in keys]]
-
-
-def _timeline(places: Mapping[str, tuple[Any, int]], frames: FrameSets) -> Timeline:
-    if not isinstance(places, Mapping):
-        raise InputError(f"places is a {type(places).__name__}: give a mapping of frame to clip and frame number")
-    missing = [frame for frame in frames.frames if frame not in places]
-    if missing:
-        raise InputError(f"places lacks {len(missing)} frames of the sets: {listed(missing)}")
-    for key, entry in places.items():
-        if not isinstance(entry, tuple | list) or len(entry) != 2 or not isinstance(entry[0], Hashable):
-            raise InputError(f"places[{brief(key)}] is {brief(entry)}: give the clip and the frame number in it")
-        if not isinstance(entry[1], Integral) or isinstance(entry[1], bool) or abs(int(entry[1])) > FURTHEST:
-            raise InputError(f"places[{brief(key)}] has {brief(entry[1])}: frame numbers lie within {FURTHEST:,} of 0")
-    names = {clip: i for i, clip in enumerate(dict.fromkeys(clip for clip, _ in places.values()))}
-    return Timeline([names[clip] for clip, _ in places.values()], [int(number) for _, number in places.values()])
+    return record.values[rows]
 
 
 def _check_scores(scores: Any, timeline: Timeline) -> np.ndarray:
-    values = arrays.to_numpy(arrays.detached(arrays.as_array(scores, "scores")))
-    if values.dtype.kind not in "fiu" or values.ndim < 2 or values.shape[-1] == 0:
-        raise InputError(f"scores has shape {values.shape} and type {values.dtype}: give (..., frames, classes)")
+    values = arrays.floats(scores, "scores", remedy="give numbers, shape (..., frames, classes)")
+    if values.ndim < 2 or values.shape[-1] == 0:
+        raise InputError(f"scores has shape {values.shape}: give (..., frames, classes)")
     if values.shape[-2] != len(timeline):
         raise InputError(f"scores has shape {values.shape}: the timeline has {len(timeline)} frames")
-    bad = np.argwhere(np.isnan(values) | (values > LARGEST) | ((values < -LARGEST) & (values != -np.inf)))
-    if bad.size:
-        place = tuple(bad[0].tolist())
-        raise InputError(
-            f"scores{list(place)} is {values[place]}: numbers within {LARGEST:g} of 0, or minus infinity, can be "
-            "averaged; mend it, or leave the frame out of the timeline"
-        )
+    bad = np.isnan(values) | (values > LARGEST) | ((values < -LARGEST) & (values != -np.inf))
+    remedy = (
+        f"numbers within {LARGEST:g} of 0, or minus infinity, can be averaged; mend it, or leave the frame out of the "
+        "timeline"
+    )
+    arrays.refuse_where(bad, values, "scores", remedy)
     _refuse_hopeless(values, timeline)
-    return values.astype(np.float64)
+    return values
 
 
 def _refuse_hopeless(values: np.ndarray, timeline: Timeline) -> None:

@@ -15,6 +15,7 @@ import numpy as np
 from .. import arrays
 from ..errors import InputError
 from .boxes import Boxes, Detections
+from .inputs import places_of
 from .record import FrameSets, Predictions
 
 #: Every so many frames one is stored whole; between them the pattern of the others repeats.
@@ -266,8 +267,7 @@ def objects(made: Clips, predictions: Predictions, *, jitter: float = 0.08, seed
     if predictions.scores is None or predictions.frames != tuple(made.places):
         raise InputError("predictions is not of these clips: give what predict made of them")
     rng = np.random.default_rng(seed)
-    place = {key: i for i, key in enumerate(made.places)}
-    at = np.array([place[frame] for frame in made.reviewed.frames])
+    at = places_of(made.reviewed.frames, made.places)
     n, length = made.shows.shape
     clip, time = np.divmod(at, length)
     pace, start = rng.normal(scale=4.0, size=(n, 2)), rng.uniform(200.0, 400.0, size=(n, 2))

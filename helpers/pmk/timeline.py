@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+from collections.abc import Hashable, Mapping
+from numbers import Integral
 from typing import Any
 
 import numpy as np
 
 from .. import arrays
-from ..errors import InputError, listed
-from .inputs import FURTHEST
+from ..errors import InputError, brief, listed
+from .inputs import FURTHEST, places_of
 from .record import FrameSets, check_sets
 
 
@@ -71,6 +73,32 @@ class Timeline:
             )
 
     @classmethod
+    def of_places(cls, places: Mapping[str, tuple[Hashable, int]]) -> Timeline:
+        """From the clip, by any name, and the frame number of each frame key, in the order of the mapping.
+
+        Raises
+        ------
+        InputError
+            No mapping or an empty one, an entry that is no clip and whole number, or what the constructor refuses.
+
+        Examples
+        --------
+        >>> Timeline.of_places({"a": ("clip 1", 7), "b": ("clip 1", 8), "c": ("clip 2", 1)})
+        Timeline(3 frames in 2 clips, 0 holes)
+        """
+        if not isinstance(places, Mapping) or not places:
+            raise InputError(f"places is {brief(places)}: give a mapping of frame to clip and frame number")
+        for key, entry in places.items():
+            if not isinstance(entry, tuple | list) or len(entry) != 2 or not isinstance(entry[0], Hashable):
+                raise InputError(f"places[{brief(key)}] is {brief(entry)}: give the clip and the frame number in it")
+            if not isinstance(entry[1], Integral) or isinstance(entry[1], bool) or abs(int(entry[1])) > FURTHEST:
+                raise InputError(
+                    f"places[{brief(key)}] has {brief(entry[1])}: frame numbers lie within {FURTHEST:,} of 0"
+                )
+        clips = [clip for clip, _ in places.values()]
+        return cls(places_of(clips, dict.fromkeys(clips)), [int(number) for _, number in places.values()])
+
+    @classmethod
     def of(cls, frames: FrameSets) -> Timeline:
         """Each set as a clip of its own, its anchor at time 0 and its frames at their offsets.
 
@@ -84,7 +112,7 @@ class Timeline:
         check_sets(frames)
         if frames.offset is None:
             raise InputError("frames has no offsets, so that nobody knows its order in time: give them, or a Timeline")
-        shared = np.flatnonzero(np.bincount(np.concatenate([frames.anchor, frames.member])) > 1)
+        shared = np.flatnonzero(arrays.counts(np.concatenate([frames.anchor, frames.member])) > 1)
         if shared.size:
             names = listed([frames.frames[i] for i in shared])
             raise InputError(
@@ -127,11 +155,9 @@ class Timeline:
 
 
 def _whole(values: Any, name: str) -> np.ndarray:
-    array = arrays.to_numpy(arrays.as_array(values, name))
-    if array.ndim != 1 or not array.size or array.dtype.kind not in "iu":
-        raise InputError(f"{name} has shape {array.shape} and type {array.dtype}: give a whole number for each frame")
+    whole = arrays.whole_numbers(values, name, layout="a whole number for each frame", ndim=1)
+    if not whole.size:
+        raise InputError(f"{name} is empty: give a whole number for each frame, at least one")
     # places on one axis are products of two such numbers, which int64 must hold
-    far = np.flatnonzero((array > FURTHEST) | (array < -FURTHEST))
-    if far.size:
-        raise InputError(f"{name}[{far[0]}] is {array[far[0]]}: numbers lie within {FURTHEST:,} of 0")
-    return array.astype(np.int64)
+    arrays.refuse_where((whole > FURTHEST) | (whole < -FURTHEST), whole, name, f"numbers lie within {FURTHEST:,} of 0")
+    return whole.copy()

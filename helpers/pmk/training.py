@@ -4,12 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 
+import numpy as np
 import torch
 from torch import Tensor
 from torch.nn.functional import cross_entropy
 from torch.nn.utils.rnn import pad_sequence
 
-from ..errors import InputError
+from .. import arrays
+from ..errors import InputError, brief
 
 
 def loss(logits: Tensor, labels: Tensor, windows: Tensor | Sequence[Sequence[int]]) -> Tensor:
@@ -110,15 +112,16 @@ def _check_windows(windows: Tensor | Sequence[Sequence[int]], frames: int) -> Te
 
 
 def _padded(windows: Sequence[Sequence[int]]) -> Tensor:
-    try:
-        rows = [torch.as_tensor(window) for window in windows]
-    except (TypeError, ValueError, RuntimeError) as error:
-        raise InputError(f"windows is no list of lists of rows ({error}): give [[anchor, frame, ...], ...]") from error
-    if not rows:
-        raise InputError("windows is empty: give at least one")
-    for i, row in enumerate(rows):
-        if row.ndim != 1 or not len(row) or not _is_integer(row) or bool((row < 0).any()):
-            raise InputError(f"windows[{i}] is {row.tolist()}: give the rows of an anchor and its frames, from 0 up")
+    if not isinstance(windows, Sequence | np.ndarray) or isinstance(windows, str) or not len(windows):
+        raise InputError(f"windows is {brief(windows)}: give at least one, as [[anchor, frame, ...], ...]")
+    rows = []
+    for i, window in enumerate(windows):
+        name, wanted = f"windows[{i}]", "the rows of an anchor and its frames, from 0 up"
+        row = arrays.whole_numbers(window, name, layout=wanted, ndim=1)
+        if not row.size:
+            raise InputError(f"{name} is empty: give {wanted}")
+        arrays.refuse_where(row < 0, row, name, f"give {wanted}")
+        rows.append(torch.tensor(row))
     return pad_sequence(rows, batch_first=True, padding_value=-1)
 
 

@@ -5,16 +5,18 @@ from . import proposal
 from .comparison import Best, best, difference, risks
 from .diagnostics import Diagnostics
 from .losses import class_losses, label_losses
+from .methods import METHODS, Method, Pool
+from .optional_stopping import Stopping, stopping
 from .outcome import Estimate, Estimates
 from .record import Labels, read
-from .retrained import retrained
+from .retraining import retrained
 from .rivals import ase, asi, biased_mean, pure_proxy, random_sampling
 from .sampler import sample, sample_refreshed
 from .saved import LabelsSaved, labels_saved, pool_variance
 from .score import estimate, estimates
-from .sequence import ConfidenceSequence, Stopping, confidence_sequence, stopping
-from .simulate import METHODS, Method, Pool, Simulation, simulate
-from .weights import weights
+from .sequence import ConfidenceSequence, confidence_sequence
+from .simulation import Simulation, simulate
+from .weighting import weights
 
 __all__ = [
     "METHODS",

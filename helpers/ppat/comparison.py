@@ -9,7 +9,7 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
-from ..errors import InputError
+from ..errors import InputError, located
 from ..uncertainty import check_confidence
 from . import inputs
 from .control import quantile
@@ -250,10 +250,8 @@ def risks(
     found = {}
     for name, loss in losses.items():
         own: dict[str, Any] = {key: family[name] for key, family in proxies.items() if family is not None}
-        try:
+        with located(name):
             found[name] = estimate(loss, q, pool_size=pool_size, confidence=level, **own, **options)
-        except InputError as error:
-            raise InputError(f"{name}: {error}") from error
     return found
 
 
@@ -297,8 +295,5 @@ def _rows(values: Any, name: str, *, columns: int, rows: int | None = None) -> n
     if array.shape[1] != columns or (rows is not None and len(array) != rows):
         models = "" if rows is None else f" for each of {rows} models"
         raise InputError(f"{name} has shape {array.shape}: give a row of {columns} values{models}")
-    bad = np.argwhere(~np.isfinite(array))
-    if bad.size:
-        i, j = bad[0]
-        raise InputError(f"{name}[{i}, {j}] is {array[i, j]}: give finite numbers")
+    arrays.refuse_not_finite(array, name, "give finite numbers")
     return array

@@ -12,7 +12,7 @@ from dataclasses import dataclass
 import numpy as np
 from scipy.special import ndtri, stdtrit
 
-from .weights import gamma, increments, prefix_estimates, steps, terms
+from .weighting import gamma, increments, prefix_estimates, steps, terms
 
 
 @dataclass(frozen=True, eq=False)
@@ -157,6 +157,11 @@ def quantile(count: int, kind: str, confidence: float) -> float:
     """Half the width of an interval in standard errors: normal for "plugin", Student's t for "unbiased"."""
     level = (1.0 + confidence) / 2.0
     return float(ndtri(level)) if kind == "plugin" else float(stdtrit(max(count - 1, 1), level))
+
+
+def quantiles(count: int, kind: str, confidence: float) -> np.ndarray:
+    """`quantile` after each of so many labels."""
+    return np.array([quantile(number, kind, confidence) for number in range(1, count + 1)])
 
 
 def controlled(

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from .control import Terms
-from .weights import gamma, lure_weights, steps
+from .weighting import gamma, lure_weights, steps
 
 #: Fewer effective labels than this leave an interval short; so does one label that makes more than half the variance.
 FEW, HALF = 30, 0.5

@@ -10,9 +10,10 @@ from ..errors import InputError
 from ..explorer import Axis, Explorer
 from ..figures import Figure
 from . import show
+from .methods import Method, Pool
 from .record import Labels
 from .score import estimates
-from .simulate import Method, Pool, simulate
+from .simulation import simulate
 
 CONTROLS = (0.0, 0.25, 0.5, 0.75, 1.0, 1.25, 1.5)
 #: What is compared at each control; LURE has none, and stays where it is.

@@ -27,12 +27,8 @@ def check_draws(q: Any, pool_size: Any) -> tuple[np.ndarray, int]:
     """The probabilities of a run, and the size of the pool it was drawn from."""
     pool_size = arrays.whole_number(pool_size, "pool_size", least=1)
     q = arrays.real_vector(q, "q")
-    bad = np.flatnonzero((q <= 0) | (q > 1))
-    if bad.size:
-        raise InputError(
-            f"q[{bad[0]}] is {q[bad[0]]}: give the probability, in (0, 1], with which this point was drawn "
-            "among the points that were left"
-        )
+    remedy = "give the probability, in (0, 1], with which this point was drawn among the points that were left"
+    arrays.refuse_where((q <= 0) | (q > 1), q, "q", remedy)
     if len(q) > pool_size:
         raise InputError(f"q has {len(q)} labels and pool_size is {pool_size}: without replacement there are no more")
     if len(q) == pool_size and abs(q[-1] - 1.0) > 1e-6:
@@ -106,15 +102,6 @@ def check_number(value: Any, name: str) -> float:
     return float(value)
 
 
-def check_not_negative(values: Any, name: str) -> np.ndarray:
-    """Finite numbers of at least 0 in one row."""
-    vector = arrays.real_vector(values, name)
-    bad = np.flatnonzero(vector < 0)
-    if bad.size:
-        raise InputError(f"{name}[{bad[0]}] is {vector[bad[0]]}: give numbers of at least 0")
-    return vector
-
-
 def check_control(control: Any, proxy: Proxy | None) -> float | str:
     """How strongly the proxy is trusted: a number, or the name of a rule that the proxy allows."""
     if not isinstance(control, str):
@@ -142,13 +129,10 @@ def check_control(control: Any, proxy: Proxy | None) -> float | str:
 def check_interval(confidence: Any, variance: Any) -> None:
     """The level of an interval, and how its width is found."""
     check_confidence(confidence)
-    if not isinstance(variance, str) or variance not in VARIANCES:
-        raise InputError(f"variance is {variance!r}: choose one of {', '.join(VARIANCES)}")
+    arrays.one_of(variance, "variance", VARIANCES)
 
 
 def check_intercept(intercept: Any, proxy: Proxy | None) -> None:
     """A flag, which needs a proxy to act on."""
-    if not isinstance(intercept, bool | np.bool_):
-        raise InputError(f"intercept is {intercept!r}: give True or False")
-    if intercept and proxy is None:
+    if arrays.truth(intercept, "intercept") and proxy is None:
         raise InputError("intercept is True, but there is no proxy_loss to subtract: give it with its mean")

@@ -10,6 +10,7 @@ from .. import arrays
 from ..errors import InputError
 
 KINDS = ("zero_one", "cross_entropy", "squared")
+LAYOUT = "a row per point and a column per class, shape (n, k)"
 #: A probability of 0 would cost infinitely much. One floor for all losses keeps the proxy loss in step with the loss.
 FLOOR = 1e-12
 
@@ -42,9 +43,8 @@ def class_losses(probabilities: Any, kind: str) -> np.ndarray:
     >>> class_losses([[0.75, 0.25]], "squared")
     array([[0.125, 1.125]])
     """
-    if not isinstance(kind, str) or kind not in KINDS:
-        raise InputError(f"kind is {kind!r}: choose one of {', '.join(KINDS)}")
-    p = _probabilities(probabilities, "probabilities")
+    arrays.one_of(kind, "kind", KINDS)
+    p = arrays.probabilities(probabilities, "probabilities", layout=LAYOUT)
     if kind == "cross_entropy":
         return -np.log(np.maximum(p, FLOOR))
     if kind == "squared":
@@ -81,24 +81,10 @@ def label_losses(table: Any, labels: Any) -> np.ndarray:
     (array([0., 1.]), array([0.1, 0.5]))
     """
     values = arrays.to_numpy(arrays.check_matrix(table, "table", layout="a loss per point and class, shape (n, k)"))
-    given = arrays.to_numpy(arrays.as_array(labels, "labels"))
-    if given.ndim == 2:
-        soft = _probabilities(given, "labels")
+    if arrays.as_array(labels, "labels").ndim == 2:
+        soft = arrays.probabilities(labels, "labels", layout=LAYOUT)
         if soft.shape != values.shape:
             raise InputError(f"labels has shape {soft.shape} and table {values.shape}: column k of both is class k")
         return np.sum(soft * values, axis=1)
-    hard = arrays.check_labels(given, n=values.shape[0], k=values.shape[1])
+    hard = arrays.check_labels(labels, n=values.shape[0], k=values.shape[1])
     return values[np.arange(len(values)), hard].astype(np.float64)
-
-
-def _probabilities(value: Any, name: str) -> np.ndarray:
-    layout = "a row per point and a column per class, shape (n, k)"
-    p = arrays.to_numpy(arrays.check_matrix(value, name, layout=layout)).astype(np.float64)
-    bad = np.argwhere(~((p >= 0) & (p <= 1 + 1e-6)))
-    if bad.size:
-        row, column = bad[0]
-        raise InputError(f"{name}[{row}, {column}] is {p[row, column]}: give probabilities, each in [0, 1]")
-    off = np.flatnonzero(np.abs(p.sum(axis=1) - 1.0) > 1e-2)
-    if off.size:
-        raise InputError(f"{name}[{off[0]}] sums to {p[off[0]].sum():.4g}: each row sums to 1")
-    return p

@@ -19,7 +19,7 @@ from typing import Any
 
 import numpy as np
 
-from .. import arrays, records
+from .. import arrays
 from ..errors import InputError
 from . import inputs
 
@@ -52,7 +52,7 @@ class Moments:
     deviation: np.ndarray
 
     def __post_init__(self) -> None:
-        mean, deviation = arrays.real_vector(self.mean, "mean"), inputs.check_not_negative(self.deviation, "deviation")
+        mean, deviation = arrays.real_vector(self.mean, "mean"), arrays.not_negative(self.deviation, "deviation")
         if len(mean) != len(deviation):
             raise InputError(f"mean has {len(mean)} values and deviation {len(deviation)}: give one of each per point")
         object.__setattr__(self, "mean", mean)
@@ -72,7 +72,7 @@ class Moments:
         :math:`E L = s^2 + d^2` and :math:`\mathrm{Var} L = 2 s^4 + 4 s^2 d^2`. See `gaussian`.
         """
         d = arrays.real_vector(difference, "difference")
-        s2 = inputs.check_not_negative(_per_point(variance, "variance", len(d)), "variance")
+        s2 = arrays.not_negative(_per_point(variance, "variance", len(d)), "variance")
         return cls(s2 + d**2, np.sqrt(2.0 * s2) * np.sqrt(s2 + 2.0 * d**2))
 
     @classmethod
@@ -84,7 +84,7 @@ class Moments:
             raise InputError(
                 f"losses has shape {values.shape} and probabilities {p.shape}: column k of both is class k"
             )
-        records.refuse_not_finite(values, "losses")
+        arrays.refuse_not_finite(values, "losses")
         mean = np.sum(p * values, axis=1)
         return cls(mean, np.sqrt(np.sum(p * (values - mean[:, None]) ** 2, axis=1)))
 
@@ -239,7 +239,7 @@ def expected_loss(moments: Moments) -> np.ndarray:
     >>> expected_loss(Moments.gaussian([0.5, -1.0], 0.25))
     array([0.5 , 1.25])
     """
-    return inputs.check_not_negative(moments.mean, "mean")
+    return arrays.not_negative(moments.mean, "mean")
 
 
 def oracle(loss: Any, control_term: Any = 0.0) -> np.ndarray:
@@ -273,6 +273,16 @@ def oracle(loss: Any, control_term: Any = 0.0) -> np.ndarray:
 
 def uniform(pool_size: int) -> np.ndarray:
     """Equal scores: simple random sampling without replacement.
+
+    Parameters
+    ----------
+    pool_size : int
+        N.
+
+    Returns
+    -------
+    numpy.ndarray of shape (N,)
+        Scores for `sample`.
 
     Raises
     ------
@@ -347,7 +357,7 @@ def check_scores(scores: Any, epsilon: Any) -> np.ndarray:
     InputError
         As `mixture`.
     """
-    values = inputs.check_not_negative(scores, "scores")
+    values = arrays.not_negative(scores, "scores")
     if not 0.0 <= inputs.check_number(epsilon, "epsilon") <= 1.0:
         raise InputError(f"epsilon is {epsilon!r}: give the share of uniform draws, from 0 to 1")
     largest = values.max()
@@ -375,14 +385,5 @@ def _per_point(value: Any, name: str, count: int) -> np.ndarray:
 
 def _probabilities(values: Any) -> np.ndarray:
     """Rows of class probabilities, each divided by its sum, which may differ from 1 by rounding only."""
-    p = arrays.to_numpy(arrays.check_matrix(values, "probabilities", layout=LAYOUT)).astype(np.float64)
-    records.refuse_not_finite(p, "probabilities")
-    bad = np.argwhere((p < 0) | (p > 1))
-    if bad.size:
-        row, column = bad[0]
-        raise InputError(f"probabilities[{row}, {column}] is {p[row, column]}: give probabilities, from 0 to 1")
-    sums = p.sum(axis=1, keepdims=True)
-    far = np.flatnonzero(np.abs(sums - 1.0) > 1e-2)
-    if far.size:
-        raise InputError(f"probabilities[{far[0]}] sums to {sums[far[0], 0]:.6g}: each row must sum to 1")
-    return p / sums
+    p = arrays.probabilities(values, "probabilities", layout=LAYOUT)
+    return p / p.sum(axis=1, keepdims=True)

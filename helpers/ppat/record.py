@@ -162,6 +162,10 @@ def read(
         What a table does not hold, as for `Labels`. Those of a record need not be repeated; if they are, they must
         agree.
 
+    Returns
+    -------
+    Labels
+
     Raises
     ------
     InputError

@@ -13,9 +13,11 @@ from ..uncertainty import check_confidence
 from . import inputs
 from .outcome import Estimate
 from .score import estimate
-from .weights import uniform_q
+from .weighting import uniform_q
 
 ASI_VARIANCES = ("iid", "design")
+#: Why a plain mean of labels has no interval.
+BIASED = "the mean of labels that were chosen is biased by an unknown amount"
 
 
 def random_sampling(loss: Any, *, pool_size: int, **options: Any) -> Estimate:
@@ -112,8 +114,7 @@ def biased_mean(loss: Any, *, pool_size: int) -> Estimate:
     2.1666666666666665
     """
     risk = random_sampling(loss, pool_size=pool_size)
-    reason = "the mean of labels that were chosen is biased by an unknown amount"
-    return _without_interval(risk.risk, risk.labels, risk.pool_size, "plain mean", reason)
+    return _without_interval(risk.risk, risk.labels, risk.pool_size, "plain mean", BIASED)
 
 
 def ase(expected_loss: Any, *, loss: Any = None, index: Any = None) -> Estimate:
@@ -216,17 +217,13 @@ def asi(
     Estimate(risk 1.47824, 0.9 interval [0.791894, 2.16459], 3 of 6 labelled, ASI)
     """
     check_confidence(confidence)
-    if not isinstance(variance, str) or variance not in ASI_VARIANCES:
-        raise InputError(f"variance is {variance!r}: choose one of {', '.join(ASI_VARIANCES)}")
+    arrays.one_of(variance, "variance", ASI_VARIANCES)
     pool = arrays.real_vector(pool_proxy_loss, "pool_proxy_loss")
     loss, inclusion = arrays.real_vector(loss, "loss"), arrays.real_vector(inclusion, "inclusion")
     if len(inclusion) != len(loss):
         raise InputError(f"inclusion has {len(inclusion)} values and loss has {len(loss)}: give one for each label")
-    bad = np.flatnonzero((inclusion <= 0) | (inclusion > 1))
-    if bad.size:
-        raise InputError(
-            f"inclusion[{bad[0]}] is {inclusion[bad[0]]}: give the probability, in (0, 1], of being labelled"
-        )
+    outside = (inclusion <= 0) | (inclusion > 1)
+    arrays.refuse_where(outside, inclusion, "inclusion", "give the probability, in (0, 1], of being labelled")
     place = inputs.check_index(index, count=len(loss), pool_size=len(pool))
     summands, residual = pool.copy(), loss - pool[place]
     summands[place] += residual / inclusion

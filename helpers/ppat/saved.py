@@ -138,7 +138,7 @@ def labels_saved(std_error: Any, variance: Any, *, labels: int, pool_size: int) 
         raise InputError(f"labels is {labels} and pool_size is {pool_size}: without replacement there are no more")
     numbers = {"std_error": std_error, "variance": variance}
     errors, spreads = (
-        inputs.check_not_negative(np.atleast_1d(arrays.to_numpy(arrays.as_array(value, name))), name)
+        arrays.not_negative(np.atleast_1d(arrays.to_numpy(arrays.as_array(value, name))), name)
         for name, value in numbers.items()
     )
     squares = errors**2

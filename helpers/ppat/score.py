@@ -9,7 +9,7 @@ import numpy as np
 
 from ..arrays import whole_number
 from . import inputs
-from .control import Terms, controlled, quantile
+from .control import Terms, controlled, quantile, quantiles
 from .diagnostics import diagnose
 from .outcome import Estimate, Estimates
 
@@ -108,35 +108,10 @@ def estimate(
     """
     inputs.check_interval(confidence, variance)
     run, q = prepare(
-        loss,
-        q,
-        pool_size=pool_size,
-        proxy_loss=proxy_loss,
-        proxy_mean=proxy_mean,
-        pool_proxy_loss=pool_proxy_loss,
-        control=control,
-        refresh=refresh,
-        initial_control=initial_control,
-        intercept=intercept,
+        loss, q, pool_size, proxy_loss, proxy_mean, pool_proxy_loss, control, refresh, initial_control, intercept
     )
-    count = len(q)
-    risk, squared = float(run.estimate_at(count)), float(run.variance_at(count, variance))
-    std_error = None if math.isnan(squared) else math.sqrt(squared)
-    half = None if std_error is None else quantile(count, variance, confidence) * std_error
-    return Estimate(
-        risk=risk,
-        low=None if half is None else risk - half,
-        high=None if half is None else risk + half,
-        std_error=std_error,
-        control=None if run.control is None else float(run.control[-1]),
-        diagnostics=diagnose(run, q, risk, variance),
-        labels=count,
-        pool_size=run.pool_size,
-        method=_method(run, control, intercept),
-        confidence=float(confidence),
-        reason=_undefined(count, run.pool_size, variance) if half is None else None,
-        control_path=_path(run.control) if control == "predictable" and run.control is not None else (),
-    )
+    path = _path(run.control) if control == "predictable" and run.control is not None else ()
+    return concluded(run, q, _method(run, control, intercept), confidence, variance, path)
 
 
 def estimates(
@@ -181,26 +156,16 @@ confidence, variance
     """
     inputs.check_interval(confidence, variance)
     run, q = prepare(
-        loss,
-        q,
-        pool_size=pool_size,
-        proxy_loss=proxy_loss,
-        proxy_mean=proxy_mean,
-        pool_proxy_loss=pool_proxy_loss,
-        control=control,
-        refresh=refresh,
-        initial_control=initial_control,
-        intercept=intercept,
+        loss, q, pool_size, proxy_loss, proxy_mean, pool_proxy_loss, control, refresh, initial_control, intercept
     )
     risk, std_error = run.estimates(), np.sqrt(run.variances(variance))
-    half = np.array([quantile(count, variance, confidence) for count in range(1, len(q) + 1)]) * std_error
+    half = quantiles(len(q), variance, confidence) * std_error
     return Estimates(risk, risk - half, risk + half, std_error, run.control, run.pool_size, float(confidence))
 
 
 def prepare(
     loss: Any,
     q: Any,
-    *,
     pool_size: Any,
     proxy_loss: Any = None,
     proxy_mean: Any = None,
@@ -233,6 +198,35 @@ def prepare(
         intercept=intercept,
     )
     return run, q
+
+
+def concluded(
+    run: Terms,
+    q: np.ndarray,
+    method: str,
+    confidence: float,
+    variance: str,
+    control_path: tuple[tuple[int, float], ...] = (),
+) -> Estimate:
+    """The estimate from all terms of a run, with its interval or the reason why there is none."""
+    count = len(q)
+    risk, squared = float(run.estimate_at(count)), float(run.variance_at(count, variance))
+    std_error = None if math.isnan(squared) else math.sqrt(squared)
+    half = None if std_error is None else quantile(count, variance, confidence) * std_error
+    return Estimate(
+        risk=risk,
+        low=None if half is None else risk - half,
+        high=None if half is None else risk + half,
+        std_error=std_error,
+        control=None if run.control is None else float(run.control[-1]),
+        diagnostics=diagnose(run, q, risk, variance),
+        labels=count,
+        pool_size=run.pool_size,
+        method=method,
+        confidence=float(confidence),
+        reason=_undefined(count, run.pool_size, variance) if half is None else None,
+        control_path=control_path,
+    )
 
 
 def _method(run: Terms, control: float | str, intercept: bool) -> str:

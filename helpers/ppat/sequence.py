@@ -8,27 +8,19 @@ in M. A bound on how far a martingale strays *at any time* turns into an interva
 from __future__ import annotations
 
 import math
-from collections.abc import Iterator
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
-from scipy.special import lambertw
 
 from .. import arrays
 from ..errors import InputError
-from ..uncertainty import Rate, check_confidence
-from . import inputs, proposal, sampler
-from .control import Terms, controlled, quantile
+from . import martingale
+from .martingale import FIRST, TIGHTEST, Ends, Plan
 from .outcome import or_none
 from .score import prepare
-from .simulate import DRAWS, Pool
-from .weights import steps
 
 KINDS = ("time-uniform", "asymptotic time-uniform")
-RULES = ("fixed budget", "narrow enough", "target excluded", "every look")
-#: Labels before the first asymptotic interval, and labels at which an interval is planned to be narrowest.
-FIRST, TIGHTEST = 100, 200
 
 
 @dataclass(frozen=True, eq=False, repr=False)
@@ -198,40 +190,25 @@ def confidence_sequence(
     >>> confidence_sequence(loss, q, pool_size=6).reason
     'the first asymptotic interval is after 100 labels'
     """
-    check_confidence(confidence)
-    plan = Plan(
-        1.0 - confidence,
-        arrays.whole_number(tightest, "tightest", least=1),
-        arrays.whole_number(first, "first", least=2),
-        _check_flag(intersect, "intersect"),
-    )
+    plan = Plan.of(confidence, tightest, first, intersect)
     if isinstance(control, str) and control in ("dagger", "star"):
         raise InputError(
             f"control is {control!r}, which is fitted to all labels: a sequence needs a number, or 'predictable'"
         )
     run, q = prepare(
-        loss,
-        q,
-        pool_size=pool_size,
-        proxy_loss=proxy_loss,
-        proxy_mean=proxy_mean,
-        pool_proxy_loss=pool_proxy_loss,
-        control=control,
-        refresh=refresh,
-        initial_control=initial_control,
-        intercept=intercept,
+        loss, q, pool_size, proxy_loss, proxy_mean, pool_proxy_loss, control, refresh, initial_control, intercept
     )
     loss = arrays.real_vector(loss, "loss")
     if bounds is None:
         if epsilon is not None:
             raise InputError("epsilon is given without bounds, and says nothing on its own: give bounds of the loss")
-        ends = asymptotic(run, plan)
+        ends = martingale.asymptotic(run, plan)
         reason = _undefined(ends, run.pool_size, plan)
     else:
-        checked = check_bounds(bounds, loss)
-        share = check_share(epsilon, q, run.pool_size)
-        given = (proxy_loss, pool_proxy_loss, intercept)
-        ends = bernstein(run, loss, q, bounded(run, loss, checked, *_offset(*given)), checked, share, plan)
+        checked = martingale.check_bounds(bounds, loss)
+        share = martingale.check_share(epsilon, q, run.pool_size)
+        bound = martingale.bounded(run, loss, checked, *_offset(proxy_loss, pool_proxy_loss, intercept))
+        ends = martingale.bernstein(run, loss, q, bound, checked, share, plan)
         reason = None
     if ends.crossed.any():
         reason = (
@@ -240,158 +217,6 @@ def confidence_sequence(
         )
     kind = KINDS[bounds is None]
     return ConfidenceSequence(run.estimates(), ends.low, ends.high, kind, float(confidence), run.pool_size, reason)
-
-
-class Plan(NamedTuple):
-    """What is fixed before the first label."""
-
-    alpha: float
-    tightest: int = TIGHTEST
-    first: int = FIRST
-    intersect: bool = True
-
-
-class Ends(NamedTuple):
-    """Ends of the intervals, NaN where there is none, and where they have been held because none was left."""
-
-    low: np.ndarray
-    high: np.ndarray
-    crossed: np.ndarray
-
-
-class Bounded(NamedTuple):
-    """The controlled loss of the labelled points, and its bounds over the pool at each step."""
-
-    z: np.ndarray
-    low: np.ndarray
-    high: np.ndarray
-
-
-def asymptotic(run: Terms, plan: Plan) -> Ends:
-    """Robbins' normal mixture around the estimates of runs, along the last axis."""
-    size, count = run.pool_size, run.base.shape[-1]
-    inner = min(count, size - 1)
-    risk, error = run.estimates(), np.sqrt(run.variances("plugin"))
-    best = -lambertw(-(plan.alpha**2) / math.e, -1).real - 1.0  # x at which the interval is narrowest
-    x = best * clock(steps(inner), size) / clock(min(plan.tightest, size // 2), size)
-    half = np.full_like(risk, np.nan)
-    half[..., :inner] = error[..., :inner] * np.sqrt((1.0 + 1.0 / x) * np.log((1.0 + x) / plan.alpha**2))
-    half[..., : plan.first - 1] = np.nan
-    half[error <= 1e-12 * np.abs(risk)] = np.nan  # no spread so far: that says nothing of the rest
-    low, high, crossed = joined(risk - half, risk + half, plan.intersect)
-    if count == size:
-        low[..., -1] = high[..., -1] = risk[..., -1]
-        crossed[..., -1] = False
-    return Ends(low, high, crossed)
-
-
-def bernstein(
-    run: Terms,
-    loss: np.ndarray,
-    q: np.ndarray,
-    controlled_loss: Bounded,
-    bounds: tuple[float, float],
-    epsilon: float,
-    plan: Plan,
-) -> Ends:
-    """Empirical Bernstein intervals of runs, along the last axis, within what is certain."""
-    size, count = run.pool_size, q.shape[-1]
-    least, most = certain(loss, bounds, size)
-    inner = min(count, size - 1)
-    low, high = np.full_like(least, -np.inf), np.full_like(most, np.inf)
-    if inner:
-        a = run.at(count)[..., :inner]
-        z = Bounded(*(part[..., :inner] for part in controlled_loss))
-        below, above = sides(z, q[..., :inner], size, epsilon, plan)
-        low[..., :inner] = limit(a, below, plan.alpha)
-        high[..., :inner] = -limit(-a, above, plan.alpha)
-    low, high, crossed = joined(low, high, plan.intersect)
-    return Ends(np.clip(low, least, most), np.clip(high, least, most), crossed)
-
-
-def certain(loss: np.ndarray, bounds: tuple[float, float], size: int) -> tuple[np.ndarray, np.ndarray]:
-    """The least and the greatest risk that the labelled losses leave possible."""
-    known, rest = np.cumsum(loss, axis=-1), size - steps(loss.shape[-1])
-    return (known + rest * bounds[0]) / size, (known + rest * bounds[1]) / size
-
-
-class Side(NamedTuple):
-    """Weight of each A_m - R in the exponent of a supermartingale, and what is taken off at each step."""
-
-    weight: np.ndarray
-    penalty: np.ndarray
-
-
-def sides(z: Bounded, q: np.ndarray, size: int, epsilon: float, plan: Plan) -> tuple[Side, Side]:
-    """The bets that R is not as low, and not as high, as it might be; they look at the past only."""
-    step = steps(q.shape[-1])
-    left = size - step + 1.0
-    y = z.z / (q * left)
-    # q lies between epsilon / left and 1
-    floor = np.minimum(z.low / epsilon, z.low / left)
-    ceiling = np.maximum(z.high / epsilon, z.high / left)
-    middle, radius = (z.low[..., :1] + z.high[..., :1]) / 2.0, (z.high[..., :1] - z.low[..., :1]) / 2.0
-    guess = np.clip((middle + before(y)) / step, z.low, z.high)
-    deviation = np.sqrt((radius**2 + before(np.square(y - guess))) / step)
-    time = np.maximum(clock(step, size), clock(min(plan.tightest, size // 2), size))
-    aim = np.sqrt(2.0 * math.log(2.0 / plan.alpha) / time) / deviation * (size / (size - step))
-    scale = size / left
-    return side(y, guess, guess - floor, aim, scale), side(-y, -guess, ceiling - guess, aim, scale)
-
-
-def side(y: np.ndarray, guess: np.ndarray, reach: np.ndarray, aim: np.ndarray, scale: np.ndarray) -> Side:
-    """Bets where y is at least guess - reach: `aim` if reach is small, always below the 1 / reach that ruin needs.
-
-    1 / (1 / aim + reach) is the bet of Bernstein's inequality, the best one while the exponent's second order counts.
-    """
-    bet = aim / (1.0 + aim * reach)
-    return Side(bet * scale, bet**2 * psi_ratio(bet * reach) * np.square(y - guess))
-
-
-def limit(a: np.ndarray, one: Side, alpha: float) -> np.ndarray:
-    """The R below which the supermartingale has exceeded 2 / alpha."""
-    spent = math.log(2.0 / alpha) + np.cumsum(one.penalty, axis=-1)
-    return (np.cumsum(one.weight * a, axis=-1) - spent) / np.cumsum(one.weight, axis=-1)
-
-
-def psi_ratio(u: np.ndarray) -> np.ndarray:
-    """(-log(1 - u) - u) / u^2, which is 1/2 at 0."""
-    small = u < 1e-4
-    safe = np.where(small, 0.5, u)
-    return np.where(small, 0.5 + u / 3.0, (-np.log1p(-safe) - safe) / safe**2)
-
-
-def clock(step: Any, size: int) -> Any:
-    """N m / (N - m): the variance of m uniform draws without replacement is 1 / clock of the loss's."""
-    return size * step / (size - step)
-
-
-def before(values: np.ndarray) -> np.ndarray:
-    """Sums of all values before each."""
-    sums = np.zeros_like(values)
-    np.cumsum(values[..., :-1], axis=-1, out=sums[..., 1:])
-    return sums
-
-
-def joined(low: np.ndarray, high: np.ndarray, intersect: bool) -> tuple[np.ndarray, np.ndarray, np.ndarray]:
-    """Running intersections; where they are empty, the last interval that is not."""
-    if intersect:
-        low, high = np.fmax.accumulate(low, axis=-1), np.fmin.accumulate(high, axis=-1)
-    crossed = low > high
-    if crossed.any():
-        place = np.maximum.accumulate(np.where(crossed, 0, np.arange(low.shape[-1])), axis=-1)
-        low, high = (np.take_along_axis(end, place, axis=-1) for end in (low, high))
-    return low, high, crossed
-
-
-def bounded(
-    run: Terms, loss: np.ndarray, bounds: tuple[float, float], offset: np.ndarray | None, span: tuple[float, float]
-) -> Bounded:
-    """The loss less control times offset, where the offset of every point of the pool lies within `span`."""
-    if run.control is None or offset is None:
-        return Bounded(loss, *(np.full(loss.shape[-1], end) for end in bounds))
-    ends = run.control * span[0], run.control * span[1]
-    return Bounded(loss - run.control * offset, bounds[0] - np.maximum(*ends), bounds[1] - np.minimum(*ends))
 
 
 def _offset(proxy_loss: Any, pool_proxy_loss: Any, intercept: bool) -> tuple[np.ndarray | None, tuple[float, float]]:
@@ -408,275 +233,8 @@ def _offset(proxy_loss: Any, pool_proxy_loss: Any, intercept: bool) -> tuple[np.
     return offset - mean, (float(pool.min()) - mean, float(pool.max()) - mean)
 
 
-def check_bounds(bounds: Any, loss: np.ndarray) -> tuple[float, float]:
-    """Two numbers between which every loss lies."""
-    ends = arrays.real_vector(bounds, "bounds")
-    if len(ends) != 2 or not ends[0] < ends[1]:
-        raise InputError(f"bounds is {bounds!r}: give the least and the greatest loss a point can have, such as (0, 1)")
-    bad = np.flatnonzero((loss < ends[0]) | (loss > ends[1]))
-    if bad.size:
-        raise InputError(
-            f"loss[{bad[0]}] is {loss.ravel()[bad[0]]}, outside bounds {tuple(map(float, ends))}: give bounds that hold"
-        )
-    return float(ends[0]), float(ends[1])
-
-
-def check_share(epsilon: Any, q: np.ndarray, size: int) -> float:
-    """The share of uniform draws, which no probability contradicts."""
-    if epsilon is None:
-        raise InputError("epsilon is missing: with bounds, give the least share of uniform draws (1 if all were)")
-    share = inputs.check_number(epsilon, "epsilon")
-    if not 0.0 < share <= 1.0:
-        raise InputError(f"epsilon is {epsilon!r}: give the least share of uniform draws, above 0 and at most 1")
-    least = share / (size + 1.0 - steps(len(q)))
-    bad = np.flatnonzero(q < least * (1.0 - 1e-9))
-    if bad.size:
-        i = bad[0]
-        raise InputError(f"q[{i}] is {q[i]}, below epsilon / (N - m + 1) = {least[i]}: give the epsilon that was used")
-    return share
-
-
-def _check_flag(value: Any, name: str) -> bool:
-    if not isinstance(value, bool | np.bool_):
-        raise InputError(f"{name} is {value!r}: give True or False")
-    return bool(value)
-
-
 def _undefined(ends: Ends, size: int, plan: Plan) -> str | None:
     missing = np.isnan(ends.low)
     if missing[plan.first - 1 :].any():
         return "so far all terms are equal, which says nothing of points that are not labelled"
     return f"the first asymptotic interval is after {plan.first} labels" if missing.any() else None
-
-
-@dataclass(frozen=True, repr=False)
-class Stopping:
-    """What becomes of intervals when one looks after every label and stops by a rule.
-
-    Attributes
-    ----------
-    rows : tuple of dict
-        One for each ``interval`` ("fixed number" or the kind of the sequence) and ``rule`` of `RULES`: ``coverage`` of
-        the interval at which the rule stopped, with the ends of its exact 95 % interval; for "every look" the share of
-        runs in which no look missed. ``labels`` used and ``width`` in the mean, each with its Monte-Carlo standard
-        error under the same name and ``_se``; ``early``, the share of trials that stopped before the budget;
-        ``undefined``, the trials without an interval where they stopped, over which coverage and width are not taken.
-    trials, budget, first : int
-        Runs, and the range of looks.
-    confidence : float
-        Nominal level.
-    """
-
-    rows: tuple[dict[str, Any], ...]
-    trials: int
-    budget: int
-    first: int
-    confidence: float
-
-    def row(self, interval: str, rule: str) -> dict[str, Any]:
-        """The row of an interval and a rule.
-
-        Raises
-        ------
-        InputError
-            There is no such row.
-        """
-        for row in self.rows:
-            if (row["interval"], row["rule"]) == (interval, rule):
-                return row
-        raise InputError(f"there is no row of {interval!r} and {rule!r}")
-
-    def __repr__(self) -> str:
-        """The rows as plain text."""
-        head = (
-            f"Stopping({self.trials} trials, looks from {self.first} to {self.budget} labels, "
-            f"nominal coverage {self.confidence:g})"
-        )
-        lines = [
-            f"{row['interval']:<23}  {row['rule']:<15}  coverage {_short(row['coverage'])}  labels {row['labels']:.1f}"
-            for row in self.rows
-        ]
-        return "\n".join([head, *lines])
-
-    def to_dict(self) -> dict[str, Any]:
-        """Everything as valid JSON."""
-        names = ("trials", "budget", "first", "confidence")
-        return {"rows": [dict(row) for row in self.rows], **{name: getattr(self, name) for name in names}}
-
-
-def stopping(
-    pool: Pool,
-    scores: Any,
-    *,
-    budget: int,
-    width: float,
-    target: float | None = None,
-    epsilon: float = 0.1,
-    control: float | None = None,
-    intercept: bool = False,
-    bounds: tuple[float, float] | None = None,
-    confidence: float = 0.9,
-    variance: str = "plugin",
-    tightest: int = TIGHTEST,
-    first: int = FIRST,
-    trials: int = 1000,
-    seed: int = 0,
-) -> Stopping:
-    """How often intervals cover when one looks after every label: those of `estimate`, and a `confidence_sequence`.
-
-    Both are taken from the same runs, under three rules of stopping: at the budget; as soon as the interval is at most
-    `width` wide; as soon as it excludes `target`. Looks begin after `first` labels, and end at the budget.
-
-    Parameters
-    ----------
-    pool : Pool
-        Losses, and proxy losses where there is a control.
-    scores : array of shape (N,)
-        What points are drawn by, as for `sample`; uniform draws have an epsilon of 1.
-    budget : int
-        Labels of a run, from `first` to N.
-    width : float
-        Width that is narrow enough to stop.
-    target : float, optional
-        Risk that the third rule waits to see excluded. The true risk by default, the worst case: who waits for the
-        truth to be excluded finds it excluded by chance.
-    epsilon : float
-        Share of uniform draws, 0.1 by default.
-    control, intercept
-        As for `estimate`; no proxy by default.
-    bounds, tightest, first
-        As for `confidence_sequence`; `first` holds for both intervals.
-    confidence : float
-        Level of both, 0.9 by default.
-    variance : {"plugin", "unbiased"}
-        Of the interval of `estimate`.
-    trials : int
-        Runs, at least 2; 1000 by default.
-    seed : int
-        Trial t depends on seed and t alone.
-
-    Returns
-    -------
-    Stopping
-
-    Raises
-    ------
-    InputError
-        A budget outside `first` to N, a width that is not positive, a control without a proxy, bounds that a loss
-        violates, or what `sample` refuses.
-
-    Examples
-    --------
-    >>> import numpy as np
-    >>> pool = Pool(np.random.default_rng(0).uniform(size=400))
-    >>> found = stopping(pool, np.ones(400), budget=200, width=0.1, epsilon=1.0, bounds=(0, 1), first=30, trials=200)
-    >>> found.row("time-uniform", "every look")["coverage"] >= 0.9
-    True
-    >>> found.row("fixed number", "every look")["coverage"] < 0.7
-    True
-    """
-    budget = sampler.check_budget(budget, len(pool))
-    plan = Plan(
-        1.0 - check_confidence(confidence),
-        arrays.whole_number(tightest, "tightest", least=1),
-        arrays.whole_number(first, "first", least=2),
-    )
-    inputs.check_interval(confidence, variance)
-    if budget < plan.first:
-        raise InputError(f"budget is {budget} and first is {plan.first}: looks begin after `first` labels")
-    if inputs.check_number(width, "width") <= 0:
-        raise InputError(f"width is {width!r}: give a positive width at which to stop")
-    goal = pool.risk if target is None else inputs.check_number(target, "target")
-    arrays.whole_number(trials, "trials", least=2)
-    if control is not None:
-        inputs.check_number(control, "control")
-        if pool.proxy_loss is None:
-            raise InputError("control is given, but the pool has no proxy_loss: give it in the pool")
-    elif intercept:
-        raise InputError("intercept is True, but there is no control: give the strength of the proxy")
-    checked = None if bounds is None else check_bounds(bounds, pool.loss)
-    values = proposal.check_scores(scores, epsilon)
-    if len(values) != len(pool):
-        raise InputError(f"scores has {len(values)} values and the pool {len(pool)}: give one for each point")
-    if checked is not None and epsilon == 0.0:
-        raise InputError("epsilon is 0, but bounds need a share of uniform draws: give a positive one")
-    kinds = ("fixed number", KINDS[checked is None])
-    found: dict[tuple[str, str], list[np.ndarray]] = {}
-    batch = max(1, DRAWS // (4 * budget))
-    for start in range(0, trials, batch):
-        part = range(start, min(start + batch, trials))
-        indices, q = sampler.drawn(values, budget, part, epsilon=epsilon, seed=seed)
-        run, bound = _run(pool, indices, q, control, intercept, checked)
-        risk = run.estimates()
-        factor = np.array([quantile(count, variance, confidence) for count in range(1, budget + 1)])
-        half = factor * np.sqrt(run.variances(variance))
-        if checked is None or bound is None:
-            ends = asymptotic(run, plan)
-        else:
-            ends = bernstein(run, pool.loss[indices], q, bound, checked, epsilon, plan)
-        for kind, low, high in [(kinds[0], risk - half, risk + half), (kinds[1], ends.low, ends.high)]:
-            for rule, outcome in _stopped(low, high, pool, plan.first, width, goal):
-                found.setdefault((kind, rule), []).append(outcome)
-    rows = tuple(_stopping_row(*key, np.concatenate(parts, axis=1), budget) for key, parts in found.items())
-    return Stopping(rows, trials, budget, plan.first, float(confidence))
-
-
-def _run(
-    pool: Pool,
-    indices: np.ndarray,
-    q: np.ndarray,
-    control: float | None,
-    intercept: bool,
-    bounds: tuple[float, float] | None,
-) -> tuple[Terms, Bounded | None]:
-    """The terms of simulated runs and, with bounds, the bounded controlled loss."""
-    loss, offset, span = pool.loss[indices], None, (0.0, 0.0)
-    run = controlled(loss, q, len(pool))
-    if control is not None and pool.proxy_loss is not None:
-        mean = float(pool.proxy_loss.mean())
-        centred = pool.proxy_loss - mean
-        run = controlled(
-            loss, q, len(pool), centred=centred[indices], proxy_mean=mean, control=control, intercept=intercept
-        )
-        over = pool.proxy_loss if intercept else centred
-        offset, span = over[indices], (float(over.min()), float(over.max()))
-    return run, None if bounds is None else bounded(run, loss, bounds, offset, span)
-
-
-def _stopped(
-    low: np.ndarray, high: np.ndarray, pool: Pool, first: int, width: float, target: float
-) -> Iterator[tuple[str, np.ndarray]]:
-    """For each rule and trial: labels used, whether it covers (NaN without an interval), and the width."""
-    rounding = 1e-12 * float(np.max(np.abs(pool.loss)))
-    covers = (low - rounding <= pool.risk) & (pool.risk <= high + rounding) | np.isnan(low)
-    last, rows = low.shape[1] - 1, np.arange(len(low))
-    stops = {
-        RULES[0]: np.zeros_like(covers),
-        RULES[1]: high - low <= width,
-        RULES[2]: (target < low - rounding) | (target > high + rounding),
-    }
-    for rule, stop in stops.items():
-        stop = stop.copy()
-        stop[:, : first - 1], stop[:, last] = False, True
-        at = stop.argmax(axis=1)
-        span = (high - low)[rows, at]
-        yield rule, np.stack([at + 1.0, np.where(np.isnan(span), np.nan, covers[rows, at]), span])
-    yield RULES[3], np.stack([rows * 0.0 + last + 1, covers[:, first - 1 :].all(axis=1), (high - low)[:, last]])
-
-
-def _stopping_row(kind: str, rule: str, found: np.ndarray, budget: int) -> dict[str, Any]:
-    labels, covered, width = found
-    known = ~np.isnan(covered)
-    rate = Rate.of(int(covered[known].sum()), int(known.sum()))
-    low, high = rate.interval or (None, None)
-    row = {"interval": kind, "rule": rule, "trials": len(labels), "coverage": rate.rate}
-    row |= {"coverage_low": low, "coverage_high": high, "early": float(np.mean(labels < budget))}
-    for name, values in [("labels", labels), ("width", width[~np.isnan(width)])]:
-        many = len(values) > 1
-        row |= {name: float(values.mean()) if len(values) else None}
-        row |= {f"{name}_se": float(values.std(ddof=1) / math.sqrt(len(values))) if many else None}
-    return row | {"undefined": int(np.sum(~known))}
-
-
-def _short(value: float | None) -> str:
-    return "-" if value is None else f"{value:.3f}"

@@ -14,8 +14,8 @@ from .outcome import Estimates
 from .record import Labels
 from .score import prepare
 from .sequence import ConfidenceSequence
-from .simulate import Simulation
-from .weights import gamma, steps
+from .simulation import Simulation
+from .weighting import gamma, steps
 
 
 def budget_curve(curve: Estimates, *, name: str = "budget") -> Figure:

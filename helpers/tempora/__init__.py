@@ -17,13 +17,16 @@ from .analysis import (
 from .interval import Contributions, Estimate, bootstrap, contributions, seed_interval
 from .latency import LatencyRow, latency_table
 from .mixed import Hybrid, hybrid
+from .percentiles import Percentile, least_batches, percentile
 from .predecessor import RelativeSpeed, relative_speed
 from .readers import read, read_upstream
-from .record import Trace, parse_ms
+from .record import Trace
+from .reference import ReferenceLatency, reference_latency
 from .scenario import Scenario, scenarios
 from .score import Amortised, Continuous, Discrete, amortised, continuous, discrete
 from .sweep import Grid, grid
-from .validity import Percentile, ReferenceLatency, Validity, least_batches, percentile, reference_latency
+from .times import parse_ms
+from .validity import Validity
 
 __all__ = [
     "Amortised",

@@ -8,10 +8,10 @@ from typing import Any
 
 import numpy as np
 
-from .. import arrays, records, uncertainty
+from .. import arrays, uncertainty
 from ..errors import InputError
 from ..uncertainty import RankCorrelation
-from .record import parse_ms
+from .times import parse_ms
 
 #: Utilities are sums of rounded numbers: what differs less than this is equal.
 DECIMALS = 12
@@ -135,12 +135,13 @@ def rankings(utilities: Any, methods: Sequence[str], *, decimals: int = DECIMALS
 def _utilities(values: Any, decimals: int, name: str = "utilities") -> np.ndarray:
     """Finite utilities of shape (methods, ...), rounded so that equal ones are equal."""
     arrays.whole_number(decimals, "decimals", least=0)
-    array = arrays.to_numpy(arrays.detached(arrays.as_array(values, name)))
-    if array.ndim < 1 or array.size == 0 or array.dtype.kind not in "fiu":
-        raise InputError(f"{name} has shape {array.shape} and type {array.dtype}: give a row of numbers per method")
-    records.refuse_not_finite(array, name)
+    remedy = "give a row of numbers per method"
+    array = arrays.floats(values, name, remedy=remedy)
+    if array.ndim < 1 or array.size == 0:
+        raise InputError(f"{name} has shape {array.shape} and type {array.dtype}: {remedy}")
+    arrays.refuse_not_finite(array, name)
     # adding 0 makes a negative zero positive
-    return np.round(array.astype(np.float64), decimals) + 0.0
+    return np.round(array, decimals) + 0.0
 
 
 def rank_agreement(
@@ -210,6 +211,11 @@ def availability(latency_ms: Any, *, period_ms: Any, batches: int | None = None)
         The method's whole latency, at least 0, and the period, above 0.
     batches : int, optional
         Length N of the stream; by default it never ends.
+
+    Returns
+    -------
+    float
+        In (0, 1].
 
     Raises
     ------
@@ -356,7 +362,16 @@ def _covariance(value: Any) -> float:
 
 @dataclass(frozen=True)
 class Harm:
-    """Whether adapting left a model worse than it was; see `harmful_adaptation`."""
+    """Whether adapting left a model worse than it was; see `harmful_adaptation`.
+
+    Attributes
+    ----------
+    harmful : bool or None
+    difference : float or None
+        Frozen accuracy less that of the model that never adapted.
+    reason : str or None
+        Why both are None.
+    """
 
     harmful: bool | None
     difference: float | None

@@ -9,7 +9,7 @@ import numpy as np
 
 from .. import results
 from ..errors import InputError
-from .record import parse_ms, parse_ms_row
+from .times import parse_ms, parse_ms_row
 
 #: Intrinsic and extrinsic ms of each method: one number each, or one per batch; `Trace.retime` takes the same.
 Table = Mapping[str, tuple[Any, Any]]
@@ -68,6 +68,11 @@ def published() -> dict[str, tuple[float, float]]:
         latency that the source compares all others with: it lies six standard deviations above the mean, which the
         source does not print. LAME, NEO and DeYO have no printed latency.
 
+    Raises
+    ------
+    InputError
+        The published tables are not there, as in a run that was not given them.
+
     Examples
     --------
     >>> published()["ETA"]
@@ -88,7 +93,20 @@ def published() -> dict[str, tuple[float, float]]:
 
 
 def latencies(table: Table, method: str, n: int) -> tuple[np.ndarray, np.ndarray]:
-    """Intrinsic and extrinsic nanoseconds of `method` on each of n batches, two int64 arrays of shape (n,).
+    """Intrinsic and extrinsic nanoseconds of a method on each of n batches, from a table of milliseconds.
+
+    Parameters
+    ----------
+    table : mapping of str to (intrinsic, extrinsic)
+        In ms, each one number for all batches or a row of n.
+    method : str
+        Which entry.
+    n : int
+        Batches.
+
+    Returns
+    -------
+    tuple of numpy.ndarray of int64, shape (n,)
 
     Raises
     ------

@@ -16,9 +16,10 @@ from . import rules
 from .interval import Estimate, bootstrap, contributions
 from .pipeline import TIES
 from .readers import FORMATS, read
-from .record import NS_PER_MS, Trace
+from .record import Trace
 from .score import Amortised, Continuous, Discrete, amortised, continuous, discrete
 from .sweep import grid
+from .times import NS_PER_MS
 
 SUMMARY = "what a test-time adaptation method delivers when time is limited"
 OWN = "trace"

@@ -13,9 +13,10 @@ from ..errors import InputError
 from ..explorer import Axis, Explorer
 from ..figures import Figure
 from . import show
-from .record import NS_PER_MS, Trace
+from .record import Trace
 from .score import discrete
 from .sweep import grid
+from .times import NS_PER_MS
 
 #: What is short, and how much of it is given, as multiples of the reference latency; budgets are for 781 batches.
 SETTINGS: dict[str, tuple[str, dict[str, Any], tuple[float, ...]]] = {

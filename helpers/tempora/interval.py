@@ -17,7 +17,6 @@ from ..uncertainty import Interval
 from .record import Trace
 from .rules import Frozen, frozen_values
 from .score import Amortised, Continuous, Discrete
-from .validity import measured
 
 #: With fewer batches (or seeds) than this a bootstrap sees too little to be believed.
 FEW = 10
@@ -71,7 +70,13 @@ class Phase:
 
 @dataclass(frozen=True, eq=False)
 class Contributions:
-    """What the batches of one stream add to a utility, phase by phase; see `contributions`."""
+    """What the batches of one stream add to a utility, phase by phase; see `contributions`.
+
+    Attributes
+    ----------
+    phases : tuple of Phase
+        Each with its share of the stream and a value per batch: one phase, or two around a freeze.
+    """
 
     phases: tuple[Phase, ...]
 
@@ -101,6 +106,11 @@ def contributions(
         As it was given to `amortised`. Without it the mean accuracy of the frozen batches counts as known, as it does
         where it is one number.
 
+    Returns
+    -------
+    Contributions
+        Of which `bootstrap` takes one or several.
+
     Raises
     ------
     InputError
@@ -125,7 +135,7 @@ def contributions(
     elif isinstance(result, Amortised):
         phases = _amortised_phases(trace, result, frozen_accuracy)
     else:
-        rows = measured(trace)
+        rows = trace.measured
         kappa = 1.0 if result is None else result.weights
         phases = [Phase("measured", 1.0, _accuracy(trace, rows, weight) * kappa)]
     parts = Contributions(tuple(phases))

@@ -11,8 +11,9 @@ import numpy as np
 from ..errors import InputError
 from ..uncertainty import Interval
 from .interval import Contributions, Phase, bootstrap
-from .record import NS_PER_MS, Trace, parse_ms
-from .validity import Percentile, measured, percentile
+from .percentiles import Percentile, percentile
+from .record import Trace
+from .times import NS_PER_MS, parse_ms
 
 
 @dataclass(frozen=True)
@@ -122,7 +123,7 @@ def _common_reference(traces: Sequence[Trace]) -> int | None:
 def _latency_row(
     traces: Sequence[Trace], reference_ns: int | None, percents: Sequence[float], confidence: float, seed: int
 ) -> LatencyRow:
-    rows = [measured(trace) for trace in traces]
+    rows = [trace.measured for trace in traces]
     n = sum(map(len, rows))
     pairs = list(zip(traces, rows, strict=True))
     intrinsic = np.concatenate([trace.intrinsic_ns[row] for trace, row in pairs])

@@ -10,13 +10,15 @@ import numpy as np
 from tqdm.auto import tqdm
 
 from .. import arrays, records, results
+from ..arrays import one_of
 from ..errors import InputError
 from .clock import Table, VirtualClock
 from .pipeline import TIES
-from .record import NS_PER_MS, Trace, ms_text, parse_ms, parse_ms_row
-from .rules import CHARGES, CUTS, choose, costs, period_of
+from .record import Trace
+from .rules import CHARGES, CUTS, costs, period_of
 from .runner import Batches, Method, Session, device_name
 from .scenario import Scenario
+from .times import NS_PER_MS, ms_text, parse_ms, parse_ms_row
 
 
 @dataclass(frozen=True, eq=False)
@@ -61,7 +63,7 @@ class DiscreteScenario:
         if self.period_ms is not None:
             period_of(self.period_ms, 1)
         arrays.whole_number(self.buffer, "buffer", least=0)
-        choose(self.tie, "tie", TIES)
+        one_of(self.tie, "tie", TIES)
         if self.arrival_ms is not None:
             times = parse_ms_row(self.arrival_ms, "arrival_ms")
             early = np.flatnonzero(np.diff(times) < 0)
@@ -113,8 +115,8 @@ class AmortisedScenario:
     def __post_init__(self) -> None:
         """Check everything once."""
         parse_ms(self.budget_ms, "budget_ms")
-        choose(self.cut, "cut", CUTS)
-        choose(self.charge, "charge", CHARGES)
+        one_of(self.cut, "cut", CUTS)
+        one_of(self.charge, "charge", CHARGES)
 
 
 Played = DiscreteScenario | ContinuousScenario | AmortisedScenario

@@ -2,22 +2,22 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
 from typing import Any
 
 import numpy as np
 
 from .. import arrays
+from ..arrays import one_of
 from . import pipeline
-from .record import NS_PER_MS, Trace, parse_ms
+from .record import Trace
 from .rules import (
     CHARGES,
     CUTS,
     WEIGHTS,
     accuracies,
     arrivals_of,
-    choose,
     costs,
     discount,
     gains,
@@ -25,8 +25,11 @@ from .rules import (
     percentiles,
     reference_of,
     refuse_cut_short,
+    responses,
+    split_at_switch,
     threshold_of,
 )
+from .times import NS_PER_MS, parse_ms
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -59,8 +62,14 @@ class Hybrid:
         How many of the served batches were adapted to.
     spent_ms : float
         What they cost.
+    n : int
+        Batches in the stream.
+    period_ms, threshold_ms, budget_ms, reference_ms : float
+        As they were given; no period (None) where the stream has arrivals of its own.
     reasons : mapping
         For each attribute that is None: why.
+    kind : str
+        Always ``projected``: no live run meets all three constraints.
     """
 
     utility: float
@@ -176,55 +185,47 @@ def hybrid(
     >>> round(result.utility, 6)  # (0.6 / 2 + 2 x 0.3 x 2/3) / 4
     0.175
     """
-    choose(weight, "weight", WEIGHTS)
-    choose(tie, "tie", pipeline.TIES)
-    choose(cut, "cut", CUTS)
-    choose(charge, "charge", CHARGES)
+    one_of(weight, "weight", WEIGHTS)
+    one_of(tie, "tie", pipeline.TIES)
+    one_of(cut, "cut", CUTS)
+    one_of(charge, "charge", CHARGES)
     arrays.whole_number(buffer, "buffer", least=0)
     refuse_cut_short(trace, "hybrid utility")
     reference = reference_of(trace, reference_ms)
     threshold = threshold_of(threshold_ms, reference)
-    budget = parse_ms(budget_ms, "budget_ms")
+    meter = _Meter(trace, reference, parse_ms(budget_ms, "budget_ms"), cut, charge)
     arrival, period = arrivals_of(trace, period_ms)
-    cost = costs(trace.latency_ns, reference, charge)
-    meter = _Meter(trace.latency_ns.tolist(), cost.tolist(), reference, budget, within=cut == "within")
     served, start, finish = pipeline.serve(meter, arrival, buffer=buffer, tie=tie)
-    switch = meter.adapted
-    frozen = np.arange(len(served)) >= switch
+    frozen = np.arange(len(served)) >= meter.adapted
     intrinsic = np.where(frozen, reference, trace.intrinsic_ns[served])
-    response = start - np.array([arrival[i] for i in served.tolist()], dtype=np.int64) + intrinsic
+    response = responses(start, arrival, served, intrinsic)
     kappa = discount(response, reference, threshold)
-    gain, mass = gains(trace, weight)
-    total, gain, mass = np.sum(mass), gain[served], mass[served]
+    all_gain, all_mass = gains(trace, weight)
+    gain, mass, total = all_gain[served], all_mass[served], np.sum(all_mass)
     if frozen.any():
         gain = np.where(frozen, accuracies(frozen_accuracy, trace.n, "frozen_accuracy")[served] * mass, gain)
-    kept = np.sum(mass)
     accuracy, responsiveness, alignment = joint_parts(gain, mass, kappa)
-    reasons = {}
-    if switch == 0:
-        reasons["adapted_accuracy"] = "the budget does not pay for the first batch: none was adapted to"
-    if not frozen.any():
-        reasons["frozen_accuracy"] = "the budget lasts to the end: no batch was frozen"
+    adapted_share, before, after, reasons = split_at_switch(gain, mass, frozen)
     return Hybrid(
         utility=float(np.sum(gain * kappa) / total),
-        availability=float(kept / total),
+        availability=float(np.sum(mass) / total),
         served_accuracy=accuracy,
         responsiveness=responsiveness,
         alignment=alignment,
-        adapted_share=float(np.sum(mass[~frozen]) / kept),
-        adapted_accuracy=float(np.sum(gain[~frozen]) / np.sum(mass[~frozen])) if switch else None,
-        frozen_accuracy=float(np.sum(gain[frozen]) / np.sum(mass[frozen])) if frozen.any() else None,
+        adapted_share=adapted_share,
+        adapted_accuracy=before,
+        frozen_accuracy=after,
         served=served,
         start_ns=start,
         finish_ns=finish,
         response_ns=response,
         weights=kappa,
-        switch=switch,
+        switch=meter.adapted,
         spent_ms=meter.spent / NS_PER_MS,
         n=trace.n,
         period_ms=None if period is None else period / NS_PER_MS,
         threshold_ms=threshold / NS_PER_MS,
-        budget_ms=budget / NS_PER_MS,
+        budget_ms=meter.budget / NS_PER_MS,
         reference_ms=reference / NS_PER_MS,
         reasons=reasons,
     )
@@ -233,10 +234,10 @@ def hybrid(
 class _Meter:
     """Adapts while the budget lasts, then freezes once; says how long each batch takes."""
 
-    def __init__(
-        self, latency: Sequence[int], cost: Sequence[int], reference: int, budget: int, *, within: bool
-    ) -> None:
-        self.latency, self.cost, self.reference, self.budget, self.within = latency, cost, reference, budget, within
+    def __init__(self, trace: Trace, reference: int, budget: int, cut: str, charge: str) -> None:
+        self.latency: list[int] = trace.latency_ns.tolist()
+        self.cost: list[int] = costs(trace.latency_ns, reference, charge).tolist()
+        self.reference, self.budget, self.within = reference, budget, cut == "within"
         self.adapted, self.spent, self.frozen = 0, 0, False
 
     def __call__(self, batch: int) -> int:

@@ -10,9 +10,11 @@ from typing import Any
 
 import numpy as np
 
+from ..arrays import one_of
 from ..errors import InputError
-from .record import NS_PER_MS, Trace
-from .rules import WEIGHTS, accuracies, choose, gains, reference_of, refuse_cut_short
+from .record import Trace
+from .rules import WEIGHTS, accuracies, gains, reference_of, refuse_cut_short
+from .times import NS_PER_MS
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -35,8 +37,14 @@ class RelativeSpeed:
         Indices of the served batches, and how many are skipped after each (also past the end of the stream).
     idle_ms : numpy.ndarray of shape (m,)
         How long the method, done with a served batch, has to wait for the next arrival: forced idling.
+    n : int
+        Batches in the stream.
+    reference_ms, stream_speed, weight
+        As they were given, the reference by the trace where it was not.
     reasons : mapping
         For each attribute that is None: why.
+    kind : str
+        Always ``projected``: the rule counts skips beforehand and is never run live.
     """
 
     utility: float
@@ -134,7 +142,7 @@ def relative_speed(
     >>> round(result.utility, 6), round(result.optimism, 6)
     (0.15, 0.066667)
     """
-    choose(weight, "weight", WEIGHTS)
+    one_of(weight, "weight", WEIGHTS)
     refuse_cut_short(trace, "the predecessor's rule")
     reference = reference_of(trace, reference_ms)
     if reference == 0:

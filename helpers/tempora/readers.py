@@ -10,7 +10,8 @@ from typing import Any
 
 from ..errors import InputError, located
 from ..records import check_columns, read_text
-from .record import Trace, parse_ms
+from .record import Trace
+from .times import parse_ms
 
 COLUMNS = ("size", "correct", "intrinsic_ms", "extrinsic_ms")
 OPTIONAL = "arrival_ms"
@@ -31,6 +32,10 @@ def read(path: str | Path, format: str | None = None, *, corruption: str | None 
         By default what the ending says.
     corruption : str, optional
         Which stream of a result file that holds several.
+
+    Returns
+    -------
+    Trace
 
     Raises
     ------
@@ -146,12 +151,33 @@ def read_upstream(path: str | Path) -> dict[str, Trace]:
     (``tie="buffer"``), and the budget is looked at before each batch (``cut="overshoot"``). The file stores all
     settings as text; the latency of standard inference is its ``response_budget``, where it has one.
 
+    Parameters
+    ----------
+    path : path
+        The ``.json`` of one method.
+
+    Returns
+    -------
+    dict of str to Trace
+        By corruption, in the order of the file.
+
     Raises
     ------
     InputError
         No such file, named by the entry that is missing or wrong.
     OSError
         The file cannot be read.
+
+    Examples
+    --------
+    >>> import json, pathlib, tempfile
+    >>> batch = {"num_samples": 64, "num_correct": 20, "prediction_time": 39.9, "adaptation_time": 56.6}
+    >>> content = {"arguments": {"method": "ETA"}, "results": {"fog": {"batch_summaries": [batch]}}}
+    >>> with tempfile.TemporaryDirectory() as folder:
+    ...     path = pathlib.Path(folder, "eta.json")
+    ...     _ = path.write_text(json.dumps(content))
+    ...     read_upstream(path)["fog"]
+    Trace(1 batches, 64 samples, accuracy 0.3125, mean latency 96.500 ms, method ETA, corruption fog, offline log)
     """
     path = Path(path)
     content = _json(read_text(path), str(path))

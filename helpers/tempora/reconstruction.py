@@ -28,9 +28,10 @@ from scipy.optimize import brentq
 from .. import arrays, records, results
 from ..errors import InputError
 from . import analysis, clock
-from .record import NS_PER_MS, Trace
+from .record import Trace
 from .scenario import SOURCE_BATCHES, SOURCE_REFERENCE_NS
 from .streams import Stream
+from .times import NS_PER_MS
 
 #: Slow to fast to adapt; of the source's other methods no latency (NEO, LAME, DeYO) or no utility (Tent) is printed.
 METHODS = ("Standard", "AdaBN", "SHOT-IM", "ETA", "CMF", "SAR")

@@ -3,25 +3,23 @@
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Mapping
 from dataclasses import dataclass, field
-from decimal import Decimal, InvalidOperation
-from numbers import Integral, Real
+from numbers import Integral
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import numpy as np
 
 from .. import arrays, records
+from ..arrays import refuse_where
 from ..errors import InputError, located
 from ..records import Field, Schema
+from .times import LONGEST_NS, NS_PER_MS, ms_text, parse_ms, parse_ms_row
 
 if TYPE_CHECKING:
     from .validity import Validity
 
-NS_PER_MS = 1_000_000
-#: Times and sums of latencies stay below this many nanoseconds (73 years), so that no sum of two leaves 64 bits.
-LONGEST_NS = 2**61
 SCHEMA = Schema(
     "tempora-trace",
     1,
@@ -37,77 +35,6 @@ SCHEMA = Schema(
 
 #: What a trace knows beside its arrays.
 CONTEXT = ("corruption", "method", "device", "policy", "reference_ns", "live")
-
-
-def parse_ms(value: Any, name: str = "value") -> int:
-    """Milliseconds as whole nanoseconds: the shortest decimal that a number shows as, rounded once, half to even.
-
-    Parameters
-    ----------
-    value : int, float, decimal.Decimal or str
-        A time in ms, finite and at least 0. A float means its shortest decimal, so 39.9 is exactly 39 900 000 ns and
-        not the binary fraction below it; 39.9 * 2 ** 0.5 is rounded to the nearest nanosecond, here and nowhere else.
-    name : str
-        What the error calls it.
-
-    Raises
-    ------
-    InputError
-        Not a number, negative, NaN, infinite, or 73 years and more.
-
-    Examples
-    --------
-    >>> parse_ms(39.9), parse_ms("39.9"), parse_ms(39.9 * 2 ** 0.5)
-    (39900000, 39900000, 56427121)
-    """
-    time = _decimal(value)
-    if time is None:
-        raise InputError(f"{name} is {value!r}: give a time in ms, such as 39.9")
-    if not time.is_finite() or time < 0:
-        raise InputError(f"{name} is {value}: a time in ms is finite and at least 0")
-    if time * NS_PER_MS >= LONGEST_NS:
-        raise InputError(f"{name} is {value} ms: give a time in ms of less than 73 years")
-    return int((time * NS_PER_MS).to_integral_value())
-
-
-def _decimal(value: Any) -> Decimal | None:
-    """The shortest decimal that shows as `value`, or None where it is no number."""
-    if isinstance(value, bool | np.bool_) or not isinstance(value, Real | Decimal | str):
-        return None
-    try:
-        return Decimal(str(value).strip())
-    except InvalidOperation:
-        return None
-
-
-def parse_ms_row(values: Any, name: str = "values") -> np.ndarray:
-    """A row of times in ms as whole nanoseconds, int64 of shape (n,); each value is read as by `parse_ms`.
-
-    Raises
-    ------
-    InputError
-        No row of numbers; the first value that is negative, NaN, infinite or too long, named by its index.
-
-    Examples
-    --------
-    >>> parse_ms_row([39.9, "97.7", 0])
-    array([39900000, 97700000,        0])
-    """
-    if isinstance(values, Sequence) and not isinstance(values, str):
-        return np.array([parse_ms(value, f"{name}[{i}]") for i, value in enumerate(values)], dtype=np.int64)
-    times = arrays.to_numpy(arrays.as_array(values, name))
-    if times.ndim != 1 or times.dtype.kind not in "fiu":
-        raise InputError(f"{name} has shape {times.shape} and type {times.dtype}: give a row of times in ms")
-    with np.errstate(over="ignore", invalid="ignore"):  # what is not finite goes to parse_ms, which refuses it
-        scaled = times.astype(np.float64) * NS_PER_MS
-        whole = np.rint(scaled)
-        to_a_tie = abs(abs(scaled - whole) - 0.5)
-    # a double is within 1e-3 ns of its decimal up to 2^42 ns; nearer to a tie than that the decimal itself must tell
-    plain = (times.dtype == np.float64) & (scaled >= 0) & (scaled < 2**42) & (to_a_tie > 2e-3)
-    result = np.where(plain, whole, 0).astype(np.int64)
-    for i in np.flatnonzero(~plain):
-        result[i] = parse_ms(times[i], f"{name}[{i}]")
-    return result
 
 
 @dataclass(frozen=True, eq=False, init=False)
@@ -201,7 +128,7 @@ class Trace:
         provenance: Mapping[str, Any] | None = None,
     ) -> None:
         """Read milliseconds and check everything once, so that whoever holds a trace can rely on it."""
-        hits = _whole_row(correct, "correct")
+        hits = arrays.whole_row(correct, "correct")
         n = len(hits)
         self._fill(
             correct=hits,
@@ -251,11 +178,11 @@ class Trace:
         """
         trace = cls.__new__(cls)
         trace._fill(
-            correct=_whole_row(correct, "correct"),
+            correct=arrays.whole_row(correct, "correct"),
             size=size,
-            intrinsic_ns=_whole_row(intrinsic_ns, "intrinsic_ns"),
-            extrinsic_ns=_whole_row(extrinsic_ns, "extrinsic_ns"),
-            arrival_ns=None if arrival_ns is None else _whole_row(arrival_ns, "arrival_ns"),
+            intrinsic_ns=arrays.whole_row(intrinsic_ns, "intrinsic_ns"),
+            extrinsic_ns=arrays.whole_row(extrinsic_ns, "extrinsic_ns"),
+            arrival_ns=None if arrival_ns is None else arrays.whole_row(arrival_ns, "arrival_ns"),
             corruption=corruption,
             method=method,
             device=device,
@@ -269,7 +196,7 @@ class Trace:
 
     def _fill(self, *, size: Any, live: Mapping[str, Any] | None, served: Any, **fields: Any) -> None:
         n = len(fields["correct"])
-        fields["size"] = np.full(n, size, dtype=np.int64) if _is_whole(size) else _whole_row(size, "size")
+        fields["size"] = np.full(n, size, dtype=np.int64) if _is_whole(size) else arrays.whole_row(size, "size")
         for name in ("corruption", "method", "device", "policy"):
             if not isinstance(fields[name], str):
                 raise InputError(f"{name} is {fields[name]!r}: give a name")
@@ -279,7 +206,7 @@ class Trace:
         fields["live"] = None if live is None else dict(live)
         if fields["reference_ns"] is not None:
             fields["reference_ns"] = arrays.whole_number(fields["reference_ns"], "reference_ns", least=0)
-        fields["served"] = None if served is None else _whole_row(served, "served")
+        fields["served"] = None if served is None else arrays.whole_row(served, "served")
         for name, value in fields.items():
             object.__setattr__(self, name, value)
         self._check()
@@ -291,21 +218,19 @@ class Trace:
             if name != "served" and len(row) != self.n:
                 given = name.removesuffix("_ns")
                 raise InputError(f"{given} has {len(row)} values and correct {self.n}: give one for each batch")
-        _refuse_first(self.size < 1, "size", self.size, "a batch has at least one sample")
-        _refuse_first(self.correct < 0, "correct", self.correct, "count the samples predicted right")
-        _refuse_first(self.correct > self.size, "correct", self.correct, "there are not so many samples in the batch")
+        refuse_where(self.size < 1, self.size, "size", "a batch has at least one sample")
+        refuse_where(self.correct < 0, self.correct, "correct", "count the samples predicted right")
+        refuse_where(self.correct > self.size, self.correct, "correct", "there are not so many samples in the batch")
         for name in ("intrinsic_ns", "extrinsic_ns"):
             row = getattr(self, name)
-            _refuse_first(row < 0, name, row, "a latency is at least 0")
+            refuse_where(row < 0, row, name, "a latency is at least 0")
         if sum(float(np.sum(part, dtype=np.float64)) for part in (self.intrinsic_ns, self.extrinsic_ns)) >= LONGEST_NS:
             raise InputError("intrinsic_ms and extrinsic_ms add up to more than 73 years: give milliseconds")
         if self.arrival_ns is not None:
             arrival = self.arrival_ns
-            _refuse_first(
-                (arrival < 0) | (arrival >= LONGEST_NS), "arrival_ns", arrival, "count from 0, in nanoseconds"
-            )
+            refuse_where((arrival < 0) | (arrival >= LONGEST_NS), arrival, "arrival_ns", "count from 0, in nanoseconds")
             early = np.diff(arrival, prepend=0) < 0
-            _refuse_first(early, "arrival_ns", arrival, "the batch before it comes later, sort by arrival")
+            refuse_where(early, arrival, "arrival_ns", "the batch before it comes later, sort by arrival")
         if self.served is not None:
             self._check_served(self.served)
 
@@ -314,18 +239,23 @@ class Trace:
             raise InputError("served is given without live: only a live run leaves batches unserved")
         if len(served) == 0:
             raise InputError("served is empty: the first batch is always served")
-        _refuse_first((served < 0) | (served >= self.n), "served", served, f"batches are 0 to {self.n - 1}")
-        _refuse_first(np.diff(served, prepend=-1) < 1, "served", served, "list each batch once, in order")
+        refuse_where((served < 0) | (served >= self.n), served, "served", f"batches are 0 to {self.n - 1}")
+        refuse_where(np.diff(served, prepend=-1) < 1, served, "served", "list each batch once, in order")
         unserved = np.ones(self.n, dtype=bool)
         unserved[served] = False
         for name in ("correct", "intrinsic_ns", "extrinsic_ns"):
             row = getattr(self, name)
-            _refuse_first(unserved & (row != 0), name, row, "the batch was never served: it has neither hits nor time")
+            refuse_where(unserved & (row != 0), row, name, "the batch was never served: it has neither hits nor time")
 
     @property
     def n(self) -> int:
         """Number of batches."""
         return len(self.correct)
+
+    @property
+    def measured(self) -> np.ndarray:
+        """Indices of the batches that the method met: all of them, except in a live run that skipped some."""
+        return np.arange(self.n) if self.served is None else self.served
 
     @property
     def accuracy(self) -> np.ndarray:
@@ -359,7 +289,7 @@ class Trace:
 
     def __repr__(self) -> str:
         """What a reader wants to know of a trace at a glance."""
-        seen = slice(None) if self.served is None else self.served
+        seen = self.measured
         samples = int(np.sum(self.size))
         parts = [
             f"{self.n} batches",
@@ -509,28 +439,5 @@ def _times(values: Any, name: str, n: int) -> np.ndarray:
     return parse_ms_row(values, name)
 
 
-def _whole_row(values: Any, name: str) -> np.ndarray:
-    """A row of whole numbers as int64, or an InputError that names the argument."""
-    row = arrays.to_numpy(arrays.as_array(values, name))
-    if row.size == 0 and row.ndim == 1:
-        return row.astype(np.int64)
-    if row.ndim != 1 or row.dtype.kind not in "iu":
-        raise InputError(f"{name} has shape {row.shape} and type {row.dtype}: give a row of whole numbers")
-    return row.astype(np.int64)
-
-
 def _is_whole(value: Any) -> bool:
     return isinstance(value, Integral) and not isinstance(value, bool)
-
-
-def _refuse_first(bad: np.ndarray, name: str, row: np.ndarray, why: str) -> None:
-    """Refuse the first place at which `bad` is true."""
-    places = np.flatnonzero(bad)
-    if places.size:
-        raise InputError(f"{name}[{places[0]}] is {row[places[0]]}: {why}")
-
-
-def ms_text(time_ns: int) -> str:
-    """Nanoseconds as an exact decimal of milliseconds: 39900000 is 39.9."""
-    whole, rest = divmod(time_ns, NS_PER_MS)
-    return f"{whole}.{rest:06d}".rstrip("0").rstrip(".")

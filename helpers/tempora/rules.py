@@ -8,23 +8,19 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
+from ..arrays import one_of
 from ..errors import InputError
-from .record import LONGEST_NS, Trace, ms_text, parse_ms
+from .record import Trace
+from .times import LONGEST_NS, ms_text, parse_ms
 
 WEIGHTS, CUTS, CHARGES, KINDS = ("batch", "sample"), ("within", "overshoot"), ("excess", "total"), ("projected", "live")
 #: Accuracy of a frozen method: a number, one per batch, or a function of the switch.
 Frozen = float | Sequence[float] | np.ndarray | Callable[[int], Any]
 
 
-def choose(value: Any, name: str, known: Sequence[str]) -> None:
-    """Refuse a switch that is not one of the known ones."""
-    if not isinstance(value, str) or value not in known:
-        raise InputError(f"{name} is {value!r}: choose one of {', '.join(known)}")
-
-
 def kind_of(trace: Trace, protocol: str, require: str, **asked: Any) -> str:
     """Whether a score is that of a live run or a projection; refuses what is neither."""
-    choose(require, "require", KINDS)
+    one_of(require, "require", KINDS)
     if trace.live is None or trace.live.get("protocol") != protocol:
         refuse_cut_short(trace, f"{protocol} utility under other settings")
         if require == "live":
@@ -72,6 +68,29 @@ def served_parts(served: np.ndarray, gain: np.ndarray, mass: np.ndarray) -> tupl
     return taken / total, kept / total, taken / kept
 
 
+def split_at_switch(
+    gain: np.ndarray, mass: np.ndarray, frozen: np.ndarray
+) -> tuple[float, float | None, float | None, dict[str, str]]:
+    """Share adapted to, mean accuracy before and after the freeze, and for each accuracy that is None the reason."""
+    adapted_mass, frozen_mass = np.sum(mass[~frozen]), np.sum(mass[frozen])
+    before = after = None
+    reasons = {}
+    if frozen.all():
+        reasons["adapted_accuracy"] = "the budget does not pay for the first batch: none was adapted to"
+    else:
+        before = float(np.sum(gain[~frozen]) / adapted_mass)
+    if not frozen.any():
+        reasons["frozen_accuracy"] = "the budget lasts to the end: no batch was frozen"
+    else:
+        after = float(np.sum(gain[frozen]) / frozen_mass)
+    return float(adapted_mass / np.sum(mass)), before, after, reasons
+
+
+def responses(start: np.ndarray, arrival: Sequence[int], served: np.ndarray, intrinsic: np.ndarray) -> np.ndarray:
+    """How long after the arrival of each served batch its prediction is out, in nanoseconds."""
+    return start - np.array([arrival[i] for i in served.tolist()], dtype=np.int64) + intrinsic
+
+
 def joint_parts(gain: np.ndarray, mass: np.ndarray, kappa: np.ndarray) -> tuple[float, float, float]:
     """Mean accuracy, mean discount and their population covariance."""
     total = np.sum(mass)
@@ -108,10 +127,11 @@ def accuracies(values: Any, n: int, name: str, *, since: int = 0) -> np.ndarray:
     """One accuracy per batch, shape (n,), from one for all or from n; those before `since` are not looked at."""
     if values is None:
         raise InputError(f"{name} is missing: give one accuracy, or {n} of them")
-    row = arrays.to_numpy(arrays.as_array(values, name))
-    if row.dtype.kind not in "fiu" or row.shape not in ((), (n,)):
-        raise InputError(f"{name} has shape {row.shape} and type {row.dtype}: give one accuracy, or {n} of them")
-    full = np.broadcast_to(row, n).astype(np.float64)
+    remedy = f"give one accuracy, or {n} of them"
+    row = arrays.floats(values, name, remedy=remedy)
+    if row.shape not in ((), (n,)):
+        raise InputError(f"{name} has shape {row.shape} and type {row.dtype}: {remedy}")
+    full = np.broadcast_to(row, n)
     bad = since + np.flatnonzero(~((full[since:] >= 0) & (full[since:] <= 1)))
     if bad.size:
         place = f"[{bad[0]}]" if row.ndim else ""

@@ -10,9 +10,10 @@ from typing import Any
 from .. import arrays
 from ..errors import InputError
 from . import score
-from .record import NS_PER_MS, Trace, ms_text, parse_ms
+from .record import Trace
 from .rules import Frozen
 from .score import Amortised, Continuous, Discrete
+from .times import NS_PER_MS, ms_text, parse_ms
 
 PROTOCOLS = ("discrete", "continuous", "amortised")
 #: The source's grid for a reference latency of 39.9 ms and streams of 781 batches.
@@ -69,7 +70,7 @@ class Scenario:
 
     @classmethod
     def of(cls, protocol: str, limit_ms: Any, *, reference_ms: Any, label: str = "") -> Scenario:
-        """A scenario from ms, which mean their shortest decimal; see `record.parse_ms`."""
+        """A scenario from ms, which mean their shortest decimal; see `times.parse_ms`."""
         return cls(protocol, parse_ms(limit_ms, "limit_ms"), parse_ms(reference_ms, "reference_ms"), label)
 
     @property

@@ -17,16 +17,16 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
+from ..arrays import one_of
 from ..errors import InputError
 from . import pipeline
-from .record import NS_PER_MS, Trace, parse_ms
+from .record import Trace
 from .rules import (
     CHARGES,
     CUTS,
     WEIGHTS,
     Frozen,
     arrivals_of,
-    choose,
     costs,
     discount,
     frozen_values,
@@ -36,9 +36,12 @@ from .rules import (
     percentiles,
     reference_of,
     refuse_cut_short,
+    responses,
     served_parts,
+    split_at_switch,
     threshold_of,
 )
+from .times import NS_PER_MS, parse_ms
 
 
 @dataclass(frozen=True, repr=False, eq=False)
@@ -65,6 +68,8 @@ class Discrete:
         Batches in the stream.
     period_ms : float or None
         None where the stream has arrivals of its own.
+    buffer, tie, weight
+        As they were given.
     """
 
     utility: float
@@ -105,18 +110,12 @@ class Discrete:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the arrays, as valid JSON."""
+        names = "utility availability served_accuracy kind period_ms buffer tie weight"
         return {
-            "utility": self.utility,
-            "availability": self.availability,
-            "served_accuracy": self.served_accuracy,
+            **{name: getattr(self, name) for name in names.split()},
             "batches_served": len(self.served),
             "batches": self.n,
             "response_ms": percentiles(self.response_ms),
-            "kind": self.kind,
-            "period_ms": self.period_ms,
-            "buffer": self.buffer,
-            "tie": self.tie,
-            "weight": self.weight,
         }
 
 
@@ -138,6 +137,10 @@ class Continuous:
         The discount of each batch, in (0, 1].
     wait_ns : numpy.ndarray of int64, shape (n,)
         How long the user waits for each prediction; also in ms, as `wait_ms`.
+    n : int
+        Batches in the stream.
+    threshold_ms, reference_ms, ddof, weight
+        As they were given, the reference by the trace where it was not.
     kind : str
         Always ``exact``: the user waits for the method, so a log of all batches is what happens.
     reasons : mapping
@@ -174,18 +177,11 @@ class Continuous:
 
     def to_dict(self) -> dict[str, Any]:
         """Everything but the arrays, as valid JSON."""
+        names = "utility accuracy responsiveness alignment kind threshold_ms reference_ms ddof weight"
         return {
-            "utility": self.utility,
-            "accuracy": self.accuracy,
-            "responsiveness": self.responsiveness,
-            "alignment": self.alignment,
+            **{name: getattr(self, name) for name in names.split()},
             "batches": self.n,
             "wait_ms": percentiles(self.wait_ms),
-            "kind": self.kind,
-            "threshold_ms": self.threshold_ms,
-            "reference_ms": self.reference_ms,
-            "ddof": self.ddof,
-            "weight": self.weight,
             "reasons": dict(self.reasons),
         }
 
@@ -208,6 +204,10 @@ class Amortised:
         What those batches cost; above the budget only with ``cut="overshoot"``.
     kind : str
         ``live``: the method was frozen while it ran. ``projected``: what it would score frozen was given.
+    n : int
+        Batches in the stream.
+    budget_ms, reference_ms, cut, charge, weight
+        As they were given, the reference by the trace where it was not; None where no reference was needed.
     reasons : mapping
         For each attribute that is None: why.
     """
@@ -239,20 +239,13 @@ class Amortised:
 
     def to_dict(self) -> dict[str, Any]:
         """The fields as valid JSON."""
+        names = (
+            "utility adapted_share adapted_accuracy frozen_accuracy switch spent_ms kind budget_ms reference_ms cut "
+            "charge weight"
+        )
         return {
-            "utility": self.utility,
-            "adapted_share": self.adapted_share,
-            "adapted_accuracy": self.adapted_accuracy,
-            "frozen_accuracy": self.frozen_accuracy,
-            "switch": self.switch,
-            "spent_ms": self.spent_ms,
+            **{name: getattr(self, name) for name in names.split()},
             "batches": self.n,
-            "kind": self.kind,
-            "budget_ms": self.budget_ms,
-            "reference_ms": self.reference_ms,
-            "cut": self.cut,
-            "charge": self.charge,
-            "weight": self.weight,
             "reasons": dict(self.reasons),
         }
 
@@ -317,13 +310,13 @@ def discrete(
     >>> result.served, result.start_ms
     (array([0, 2, 5]), array([ 0., 25., 50.]))
     """
-    choose(weight, "weight", WEIGHTS)
-    choose(tie, "tie", pipeline.TIES)
+    one_of(weight, "weight", WEIGHTS)
+    one_of(tie, "tie", pipeline.TIES)
     arrays.whole_number(buffer, "buffer", least=0)
     kind = kind_of(trace, "discrete", require, period_ms=period_ms, buffer=buffer, tie=tie)
     arrival, period = arrivals_of(trace, period_ms)
     if kind == "live":
-        served = np.arange(trace.n) if trace.served is None else trace.served
+        served = trace.measured
         start, finish = pipeline.work_through(served.tolist(), trace.latency_ns.tolist(), arrival)
     else:
         served, start, finish = pipeline.serve(trace.latency_ns.tolist().__getitem__, arrival, buffer=buffer, tie=tie)
@@ -337,9 +330,7 @@ def discrete(
         served=served,
         start_ns=start,
         finish_ns=finish,
-        response_ns=start
-        - np.array([arrival[i] for i in served.tolist()], dtype=np.int64)
-        + trace.intrinsic_ns[served],
+        response_ns=responses(start, arrival, served, trace.intrinsic_ns[served]),
         kind=kind,
         n=trace.n,
         period_ms=None if period is None else period / NS_PER_MS,
@@ -399,7 +390,7 @@ def continuous(
     >>> result.wait_ms, result.weights
     (array([ 40., 100., 100.]), array([1. , 0.5, 0.5]))
     """
-    choose(weight, "weight", WEIGHTS)
+    one_of(weight, "weight", WEIGHTS)
     if ddof not in (0, 1) or isinstance(ddof, bool):
         raise InputError(f"ddof is {ddof!r}: choose 0 (the parts add up) or 1 (the source's code)")
     if ddof == 1 and weight == "sample":
@@ -413,14 +404,12 @@ def continuous(
     utility: float | None = float(np.sum(gain * kappa) / np.sum(mass))
     accuracy, responsiveness, covariance = joint_parts(gain, mass, kappa)
     alignment: float | None = covariance
-    reasons = {}
-    if ddof == 1 and trace.n == 1:
-        alignment = utility = None
-        why = "one batch has no covariance with ddof=1"
-        reasons = {"alignment": why, "utility": why}
-    elif ddof == 1:
-        alignment = covariance * trace.n / (trace.n - 1)
-        utility = accuracy * responsiveness + alignment
+    reasons: dict[str, str] = {}
+    if ddof == 1:  # the parts no longer add up to the mean of a_i kappa_i, and the source takes their sum
+        alignment = covariance * trace.n / (trace.n - 1) if trace.n > 1 else None
+        utility = None if alignment is None else accuracy * responsiveness + alignment
+        if alignment is None:
+            reasons = dict.fromkeys(("alignment", "utility"), "one batch has no covariance with ddof=1")
     return Continuous(
         utility=utility,
         accuracy=accuracy,
@@ -504,9 +493,9 @@ def amortised(
     >>> amortised(trace, budget_ms=25, reference_ms=40, frozen_accuracy=0.1, cut="overshoot").utility
     0.325
     """
-    choose(weight, "weight", WEIGHTS)
-    choose(cut, "cut", CUTS)
-    choose(charge, "charge", CHARGES)
+    one_of(weight, "weight", WEIGHTS)
+    one_of(cut, "cut", CUTS)
+    one_of(charge, "charge", CHARGES)
     reference = None if charge == "total" and reference_ms is None else reference_of(trace, reference_ms)
     kind = kind_of(trace, "amortised", require, budget_ms=budget_ms, cut=cut, charge=charge)
     budget = parse_ms(budget_ms, "budget_ms")
@@ -515,26 +504,18 @@ def amortised(
     if kind == "live":
         if reference_ms is not None and trace.reference_ns not in (None, reference):
             raise InputError(f"reference_ms is {reference_ms!r}, this live run had another: leave it out")
-        switch, frozen = _live_switch(trace, switch), trace.accuracy
         if frozen_accuracy is not None:
             raise InputError("frozen_accuracy is given for a live run, which has its own frozen batches: leave it out")
+        switch, later_accuracy = _live_switch(trace, switch), trace.accuracy
     else:
-        frozen = frozen_values(frozen_accuracy, switch, trace.n)
+        later_accuracy = frozen_values(frozen_accuracy, switch, trace.n)
     gain, mass = gains(trace, weight)
-    later = np.arange(trace.n) >= switch
-    total, adapted_mass = np.sum(mass), np.sum(mass[~later])
-    adapted = float(np.sum(gain[~later]) / adapted_mass) if switch else None
-    after = float(np.sum(frozen[later] * mass[later]) / np.sum(mass[later])) if switch < trace.n else None
-    share = float(adapted_mass / total)
-    reasons = {}
-    if adapted is None:
-        reasons["adapted_accuracy"] = "the budget does not pay for the first batch: none was adapted to"
-    if after is None:
-        reasons["frozen_accuracy"] = "the budget lasts to the end: no batch was frozen"
+    frozen = np.arange(trace.n) >= switch
+    share, before, after, reasons = split_at_switch(np.where(frozen, later_accuracy * mass, gain), mass, frozen)
     return Amortised(
-        utility=share * (adapted or 0.0) + (1.0 - share) * (after or 0.0),
+        utility=share * (before or 0.0) + (1.0 - share) * (after or 0.0),  # a part without batches has weight 0
         adapted_share=share,
-        adapted_accuracy=adapted,
+        adapted_accuracy=before,
         frozen_accuracy=after,
         switch=switch,
         spent_ms=int(np.sum(cost[:switch])) / NS_PER_MS,
@@ -550,6 +531,7 @@ def amortised(
 
 
 def _switch(cost: np.ndarray, budget: int, cut: str) -> int:
+    """How many batches the budget pays for."""
     spent = np.cumsum(cost)
     if cut == "within":
         return int(np.searchsorted(spent, budget, side="right"))

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 
 from .. import arrays
-from ..errors import InputError
-from .record import NS_PER_MS, parse_ms
+from ..errors import InputError, brief
+from .times import NS_PER_MS, parse_ms
 
 
 @dataclass(frozen=True, eq=False)
@@ -53,13 +53,11 @@ class Stream:
     def __post_init__(self) -> None:
         """Check everything once; `order` becomes an array."""
         arrays.whole_number(self.batch, "batch", least=1)
-        labels = _whole_row(self.labels, "labels")
+        labels = _counts(self.labels, "labels")
         if len(self.inputs) != len(labels):
             raise InputError(f"inputs has {len(self.inputs)} rows and labels {len(labels)}: give one label per row")
-        order = np.arange(len(labels)) if self.order is None else _whole_row(self.order, "order")
-        lost = np.flatnonzero(order >= len(labels))
-        if lost.size:
-            raise InputError(f"order[{lost[0]}] is {order[lost[0]]}: there are {len(labels)} rows, counted from 0")
+        order = np.arange(len(labels)) if self.order is None else _counts(self.order, "order")
+        arrays.refuse_where(order >= len(labels), order, "order", f"there are {len(labels)} rows, counted from 0")
         object.__setattr__(self, "labels", labels)
         object.__setattr__(self, "order", order)
 
@@ -95,7 +93,7 @@ def poisson(n: int, *, period_ms: Any, seed: int = 0) -> np.ndarray:
     period_ms : number
         Mean gap in ms, above 0.
     seed : int
-        Seed of the gaps.
+        Seed of the gaps, 0 by default.
 
     Returns
     -------
@@ -141,7 +139,7 @@ def markov(weights: Any, n: int, *, correlation_length: float, seed: int = 0) ->
     correlation_length : float
         L, at least 0 and finite; 0 means independent draws.
     seed : int
-        Seed of the chain.
+        Seed of the chain, 0 by default.
 
     Returns
     -------
@@ -221,7 +219,7 @@ def correlated(
     >>> labels[correlated(labels, 12, class_length=4, seed=1)]
     array([2, 2, 1, 1, 0, 0, 0, 0, 0, 1, 1, 1])
     """
-    classes = _whole_row(labels, "labels")
+    classes = _counts(labels, "labels")
     places = np.zeros(len(classes), dtype=np.int64) if domains is None else arrays.as_array(domains, "domains")
     if places.shape != classes.shape:
         raise InputError(f"domains has shape {places.shape} and labels {classes.shape}: give one domain per row")
@@ -256,10 +254,7 @@ def _stationary(values: np.ndarray, weights: Mapping[Any, float] | None, name: s
 
 
 def _shares(weights: Any, name: str = "weights") -> np.ndarray:
-    values = arrays.real_vector(weights, name)
-    low = np.flatnonzero(values < 0)
-    if low.size:
-        raise InputError(f"{name}[{low[0]}] is {values[low[0]]}: give weights of at least 0")
+    values = arrays.not_negative(weights, name)
     with np.errstate(over="ignore"):
         total = float(values.sum())
     if not 0.0 < total < math.inf:
@@ -269,23 +264,18 @@ def _shares(weights: Any, name: str = "weights") -> np.ndarray:
 
 def _keep(length: Any, name: str) -> float:
     """The probability to keep the state at a step, from the correlation length."""
-    try:
-        value = float(length)
-    except (TypeError, ValueError):
-        value = math.nan
-    if not 0.0 <= value < math.inf:
-        raise InputError(f"{name} is {length!r}: give a finite number of samples of at least 0")
-    return math.exp(-1.0 / value) if value > 0 else 0.0
+    if not arrays.is_number(length) or length < 0.0:
+        raise InputError(f"{name} is {brief(length)}: give a finite number of samples of at least 0")
+    return math.exp(-1.0 / length) if length > 0.0 else 0.0
 
 
-def _whole_row(values: Any, name: str) -> np.ndarray:
-    row = arrays.to_numpy(arrays.as_array(values, name))
-    if row.ndim != 1 or not row.size or row.dtype.kind not in "iu":
-        raise InputError(f"{name} has shape {row.shape} and type {row.dtype}: give a row of whole numbers")
-    low = np.flatnonzero(row < 0)
-    if low.size:
-        raise InputError(f"{name}[{low[0]}] is {row[low[0]]}: give whole numbers of at least 0")
-    return row.astype(np.int64)
+def _counts(values: Any, name: str) -> np.ndarray:
+    """At least one whole number, none below 0."""
+    row = arrays.whole_row(values, name)
+    if not row.size:
+        raise InputError(f"{name} is empty: give at least one whole number")
+    arrays.refuse_where(row < 0, row, name, "give whole numbers of at least 0")
+    return row
 
 
 def _generator(seed: int) -> np.random.Generator:

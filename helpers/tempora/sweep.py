@@ -9,11 +9,13 @@ from typing import Any, TypeGuard
 import numpy as np
 
 from .. import arrays
-from ..errors import InputError
+from ..arrays import one_of
+from ..errors import InputError, located
 from . import pipeline
-from .record import NS_PER_MS, Trace, parse_ms
-from .rules import WEIGHTS, choose, gains, period_of, refuse_cut_short, served_parts
+from .record import Trace
+from .rules import WEIGHTS, gains, period_of, refuse_cut_short, served_parts
 from .score import amortised, continuous
+from .times import NS_PER_MS, parse_ms
 
 RULES = ("discrete", "continuous", "amortised")
 
@@ -81,7 +83,7 @@ def grid(traces: Sequence[Trace], rule: str, times_ms: Sequence[Any], **options:
     (Grid(discrete, 2 traces x 2 settings, projected), array([[1.        , 1.        ],
            [0.5       , 0.83333333]]))
     """
-    choose(rule, "rule", RULES)
+    one_of(rule, "rule", RULES)
     if not len(traces) or not len(times_ms):
         raise InputError(f"{len(traces)} traces and {len(times_ms)} settings: give at least one of each")
     frozen = options.get("frozen_accuracy")
@@ -106,7 +108,7 @@ def _row(i: int, trace: Trace, rule: str, times_ms: Sequence[Any], options: dict
     frozen = options.get("frozen_accuracy")
     if _is_row(frozen):
         options["frozen_accuracy"] = frozen[i]
-    try:
+    with located(f"traces[{i}]"):
         if rule == "continuous":
             found = [continuous(trace, threshold_ms=time, **options) for time in times_ms]
             undefined = [result.reasons["utility"] for result in found if result.utility is None]
@@ -115,8 +117,6 @@ def _row(i: int, trace: Trace, rule: str, times_ms: Sequence[Any], options: dict
             return [(result.utility, result.responsiveness) for result in found]
         spent = [amortised(trace, budget_ms=time, **options) for time in times_ms]
         return [(result.utility, result.adapted_share) for result in spent]
-    except InputError as error:
-        raise InputError(f"traces[{i}]: {error}") from error
 
 
 def _discrete(
@@ -127,8 +127,8 @@ def _discrete(
     tie: str = "arrival",
     weight: str = "batch",
 ) -> tuple[np.ndarray, np.ndarray]:
-    choose(weight, "weight", WEIGHTS)
-    choose(tie, "tie", pipeline.TIES)
+    one_of(weight, "weight", WEIGHTS)
+    one_of(tie, "tie", pipeline.TIES)
     arrays.whole_number(buffer, "buffer", least=0)
     longest = max(trace.n for trace in traces)
     periods = np.array([period_of(time, longest) for time in times_ms], dtype=np.int64)

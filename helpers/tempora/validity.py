@@ -1,20 +1,19 @@
-"""What measured latencies can carry: percentiles with intervals, the reference latency, and a verdict with reasons."""
+"""What measured latencies can carry: a verdict with reasons."""
 
 from __future__ import annotations
 
-import math
-from collections.abc import Sequence
 from dataclasses import dataclass
-from fractions import Fraction
 from typing import Any
 
 import numpy as np
-from scipy.special import bdtr, bdtrc
+from scipy.special import bdtr
 
-from .. import arrays, uncertainty
+from .. import arrays
 from ..errors import InputError
-from ..uncertainty import Interval, Rate
-from .record import NS_PER_MS, Trace, parse_ms, parse_ms_row
+from ..uncertainty import Rate
+from .percentiles import Percentile, least_batches, ordinal, percentile
+from .record import Trace
+from .times import NS_PER_MS, parse_ms
 
 #: A single latency is then known to about one part in a hundred, less than it varies from batch to batch.
 COARSEST_SHARE = 0.01
@@ -23,263 +22,6 @@ COARSEST_SHARE = 0.01
 DRIFT_CHANCE = 0.01
 #: Fewest batches whose thirds are compared.
 DRIFT_BATCHES = 15
-
-
-def measured(trace: Trace) -> np.ndarray:
-    """Indices of the batches that the method met: all of them, except in a live run that skipped some."""
-    return np.arange(trace.n) if trace.served is None else trace.served
-
-
-@dataclass(frozen=True)
-class Percentile:
-    """One percentile of latencies in ms, by nearest rank, with a distribution-free interval; see `percentile`."""
-
-    percent: float
-    value_ms: float
-    n: int
-    interval: Interval | None
-    reason: str | None = None
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as valid JSON."""
-        interval = None if self.interval is None else list(self.interval)
-        return {
-            "percent": self.percent,
-            "value_ms": self.value_ms,
-            "n": self.n,
-            "interval": interval,
-            "reason": self.reason,
-        }
-
-
-def percentile(latency_ns: np.ndarray, percent: float, *, confidence: float = 0.95) -> Percentile:
-    r"""A percentile of latencies: the smallest one that at least that percentage of the batches do not exceed.
-
-    With latencies sorted, :math:`x_{(1)} \le \dots \le x_{(n)}`, it is :math:`x_{(\lceil np \rceil)}`, a value that
-    occurred; nothing is interpolated. The interval runs between the two of these order statistics that enclose the
-    percentile of the distribution with the given confidence, by the binomial law and without any assumption on the
-    shape of the distribution.
-
-    Parameters
-    ----------
-    latency_ns : numpy.ndarray of int, shape (n,)
-        Latencies in nanoseconds, in any order; independent of one another, for the interval.
-    percent : float
-        Between 0 and 100, such as 99.
-    confidence : float
-        Level of the interval, 0.95 by default.
-
-    Returns
-    -------
-    Percentile
-        Without an interval, but with the number of batches that it takes, where there are too few.
-
-    Raises
-    ------
-    InputError
-        No latencies; a percentage or a confidence out of range.
-
-    Examples
-    --------
-    >>> found = percentile(np.arange(1, 101) * 1_000_000, 90)
-    >>> found.value_ms, found.interval
-    (90.0, (84.0, 96.0))
-    >>> percentile(np.arange(1, 101) * 1_000_000, 99).reason
-    'with 100 batches the 99th percentile has no upper end: 368 are needed'
-    """
-    share = _share(percent)
-    tail = (1.0 - uncertainty.check_confidence(confidence)) / 2.0
-    times = np.sort(latency_ns)
-    n = len(times)
-    if n == 0:
-        raise InputError("latency_ns is empty: a percentile needs at least one latency")
-    value = float(times[math.ceil(share * n) - 1]) / NS_PER_MS
-    below = bdtr(np.arange(n), n, float(share))
-    low = int(np.searchsorted(below, tail, side="right"))
-    high = int(np.count_nonzero(bdtrc(np.arange(n), n, float(share)) > tail)) + 1
-    if low < 1 or high > n:
-        needed = math.ceil(math.log(tail) / math.log(max(share, 1 - share)))
-        end = "upper" if high > n else "lower"
-        reason = f"with {n} batches the {_ordinal(percent)} percentile has no {end} end: {needed} are needed"
-        return Percentile(percent, value, n, None, reason)
-    return Percentile(percent, value, n, (float(times[low - 1]) / NS_PER_MS, float(times[high - 1]) / NS_PER_MS))
-
-
-def least_batches(percent: float, *, confidence: float = 0.99) -> int:
-    r"""How many batches must be timed before a percentile may be quoted.
-
-    The least n with
-
-    .. math:: P(\mathrm{Bin}(n, 1 - p) \le 1) \le 1 - \text{confidence}:
-
-    with that confidence at least two batches lie beyond the percentile, so that the second slowest is no lower than
-    it. It is the rule of MLPerf's early stopping, which asks for 64 queries at the 90th percentile and for 662 at the
-    99th.
-
-    Parameters
-    ----------
-    percent : float
-        Between 0 and 100, such as 99.
-    confidence : float
-        0.99 by default, as in MLPerf.
-
-    Raises
-    ------
-    InputError
-        A percentage or a confidence out of range.
-
-    References
-    ----------
-    MLCommons, MLPerf Inference: LoadGen, early stopping.
-
-    Examples
-    --------
-    >>> least_batches(90), least_batches(99), least_batches(99.9)
-    (64, 662, 6636)
-    """
-    beyond = float(1 - _share(percent))
-    allowed = 1.0 - uncertainty.check_confidence(confidence)
-    enough = 2
-    while bdtr(1, enough, beyond) > allowed:
-        enough *= 2
-    short = enough // 2
-    while enough - short > 1:
-        middle = (enough + short) // 2
-        if bdtr(1, middle, beyond) > allowed:
-            short = middle
-        else:
-            enough = middle
-    return enough
-
-
-def _share(percent: float) -> Fraction:
-    """The percentage as an exact share: 99.9 is 999/1000, not the binary fraction beside it."""
-    if not arrays.is_number(percent) or not 0 < percent < 100:
-        raise InputError(f"percent is {percent!r}: give a percentage between 0 and 100, such as 99")
-    return Fraction(str(percent)) / 100
-
-
-def _ordinal(percent: float) -> str:
-    text = f"{percent:g}"
-    ending = {"1": "st", "2": "nd", "3": "rd"}.get(text[-1], "th") if text not in ("11", "12", "13") else "th"
-    return text + ending
-
-
-@dataclass(frozen=True)
-class ReferenceLatency:
-    """The reference latency of a device and how often standard inference exceeds it; see `reference_latency`.
-
-    Attributes
-    ----------
-    value_ns, value_ms : int and float
-        The latency.
-    rule : str
-        How it was chosen, in words.
-    n : int
-        Number of latencies.
-    mean_ms, deviation_ms : float
-        Their mean and their population standard deviation.
-    exceedance : Rate
-        How many of the latencies lie above the value, with the exact binomial interval of that share.
-    """
-
-    value_ns: int
-    rule: str
-    n: int
-    mean_ms: float
-    deviation_ms: float
-    exceedance: Rate
-
-    @property
-    def value_ms(self) -> float:
-        """The latency in ms."""
-        return self.value_ns / NS_PER_MS
-
-    def to_dict(self) -> dict[str, Any]:
-        """The fields as valid JSON."""
-        return {
-            "value_ms": self.value_ms,
-            "rule": self.rule,
-            "n": self.n,
-            "mean_ms": self.mean_ms,
-            "deviation_ms": self.deviation_ms,
-            "exceedance": self.exceedance.to_dict(),
-        }
-
-
-def reference_latency(
-    latencies: Any, *, sigmas: float = 6.0, percent: float | None = None, confidence: float = 0.95
-) -> ReferenceLatency:
-    r"""The reference latency, lambda: what standard inference hardly ever exceeds on this device.
-
-    .. math:: \lambda = \bar\delta + 6 \sigma, \qquad \sigma^2 = \frac1n \sum_i (\delta_i - \bar\delta)^2,
-
-    over all batches of all streams, or an empirical percentile. Six standard deviations would be exceeded once in a
-    thousand million batches if latencies were normal; they have long tails, so read the exceedance that comes with it.
-
-    Parameters
-    ----------
-    latencies : Trace, sequence of Trace, or array of shape (n,)
-        Standard inference: its traces on one device, pooled, or its latencies in ms.
-    sigmas : float
-        Standard deviations above the mean, 6 by default as in the source.
-    percent : float, optional
-        Take this percentile instead, such as 99.9: the smallest latency that so many of the batches do not exceed.
-    confidence : float
-        Level of the exact interval of the exceedance, 0.95 by default. Its upper end is what n batches can vouch for:
-        with none of 781 above, up to 0.47 % may still be.
-
-    Returns
-    -------
-    ReferenceLatency
-        Rounded to the nearest nanosecond. The exceedance is that of the same batches, hence a little too low.
-
-    Raises
-    ------
-    InputError
-        Fewer than two latencies; traces of several methods or devices; a latency that is negative or not finite;
-        `sigmas` negative or not finite; a percentage or a confidence out of range.
-
-    References
-    ----------
-    TEMPORA (2026), arXiv:2602.06136.
-
-    Examples
-    --------
-    >>> found = reference_latency([38, 38, 40, 40])
-    >>> found.value_ms, found.mean_ms, found.deviation_ms
-    (45.0, 39.0, 1.0)
-    >>> reference_latency([38, 38, 40, 48], percent=75).exceedance
-    Rate(count=1, n=4, rate=0.25, interval=(0.0063, 0.8059), reason=None)
-    """
-    times = _pooled_ns(latencies)
-    if len(times) < 2:
-        raise InputError(f"latencies has {len(times)} values: a spread needs at least 2, give a longer run")
-    if not arrays.is_number(sigmas) or sigmas < 0:
-        raise InputError(f"sigmas is {sigmas!r}: give a number of standard deviations, at least 0")
-    mean, deviation = float(np.mean(times)), float(np.std(times))
-    if percent is None:
-        value, rule = round(mean + sigmas * deviation), f"mean + {sigmas:g} population standard deviations"
-    else:
-        value = int(np.sort(times)[math.ceil(_share(percent) * len(times)) - 1])
-        rule = f"{_ordinal(percent)} percentile, nearest rank"
-    over = Rate.of(int(np.count_nonzero(times > value)), len(times), confidence=confidence)
-    return ReferenceLatency(value, rule, len(times), mean / NS_PER_MS, deviation / NS_PER_MS, over)
-
-
-def _pooled_ns(latencies: Any) -> np.ndarray:
-    """Latencies of one or several traces, or of an array in ms, as nanoseconds."""
-    traces = [latencies] if isinstance(latencies, Trace) else latencies
-    if not (isinstance(traces, Sequence) and any(isinstance(trace, Trace) for trace in traces)):
-        return parse_ms_row(latencies, "latencies")
-    for i, trace in enumerate(traces):
-        if not isinstance(trace, Trace):
-            raise InputError(f"latencies[{i}] is a {type(trace).__name__}: give traces only, or an array of ms only")
-        for name in ("method", "device"):
-            first, this = getattr(traces[0], name), getattr(trace, name)
-            if this != first:
-                raise InputError(f"latencies[{i}] has {name} {this!r} and latencies[0] {first!r}: give one at a time")
-    return np.concatenate([trace.latency_ns[measured(trace)] for trace in traces])
 
 
 @dataclass(frozen=True)
@@ -436,12 +178,12 @@ def validity(
     step_ns = None if resolution_ms is None else parse_ms(resolution_ms, "resolution_ms")
     reference_ns = trace.reference_ns if reference_ms is None else parse_ms(reference_ms, "reference_ms")
     _check_exceedance(exceedance, reference_ns)
-    times = trace.latency_ns[measured(trace)]
+    times = trace.latency_ns[trace.measured]
     step_ns = _smallest_step(times) if step_ns is None else step_ns
     change, chance = _change(times)
-    over = (
-        None if reference_ns is None else Rate.of(int(np.sum(times > reference_ns)), len(times), confidence=confidence)
-    )
+    over = None
+    if reference_ns is not None:
+        over = Rate.of(int(np.sum(times > reference_ns)), len(times), confidence=confidence)
     return Validity(
         checks=(
             _judge_batches(len(times), least, percent),
@@ -486,9 +228,9 @@ def _change(times: np.ndarray) -> tuple[float | None, float]:
 
 def _judge_batches(n: int, least: int, percent: float) -> Check:
     if n < least:
-        reason = f"{n} batches are too few for the {_ordinal(percent)} percentile: {least} are needed"
+        reason = f"{n} batches are too few for the {ordinal(percent)} percentile: {least} are needed"
         return Check("batches", False, reason)
-    return Check("batches", True, f"{n} batches, {least} are needed for the {_ordinal(percent)} percentile")
+    return Check("batches", True, f"{n} batches, {least} are needed for the {ordinal(percent)} percentile")
 
 
 def _judge_clock(step_ns: int | None, median_ns: float) -> Check:

@@ -228,7 +228,8 @@ def test_where_the_jobs_run_is_said(remote: Runner, cluster: Cluster) -> None:
 
 
 def test_gpu_jobs_go_only_where_there_is_one(remote: Runner, cluster: Cluster) -> None:
-    """Two such jobs at once, which Dask would give to two idle workers."""
+    """Two such jobs at once, which Dask would give to two idle workers; none waits for what nobody offers."""
+    assert "--resources" not in remote.printed()
     places = [where for name, where in workers_of(remote).items() if name.startswith("two_gpus")]
     assert places == [[cluster.workers["gpu"]]] * 2
 

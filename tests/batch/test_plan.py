@@ -159,6 +159,13 @@ def test_grid_refused(project: Project, text: str, message: str) -> None:
     assert str(refusal.value).startswith("grid.yml") and "\n" not in str(refusal.value)
 
 
+def tagged_to_fail() -> Any:
+    """A notebook whose second cell is meant to raise."""
+    notebook = make()
+    notebook.cells[1].metadata["tags"] = ["parameters", "raises-exception"]
+    return notebook
+
+
 @pytest.mark.parametrize(
     ("notebook", "message"),
     [
@@ -168,6 +175,7 @@ def test_grid_refused(project: Project, text: str, message: str) -> None:
             "pa.ipynb has 2 code cells tagged `parameters`",
         ),
         (make(parameters="\nalpha = 1"), "pa.ipynb, cell 2, line 2: `alpha = 1` is not a declaration"),
+        (tagged_to_fail(), "pa.ipynb, cell 2 is tagged raises-exception, which is not looked at: catch the exception"),
     ],
 )
 def test_notebook_refused(project: Project, notebook: Any, message: str) -> None:

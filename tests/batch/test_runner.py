@@ -294,6 +294,41 @@ def test_a_scheduler_that_goes_away(project: Project, monkeypatch: pytest.Monkey
         run(project(THREE, pa=make()), "out")
 
 
+class Offering(Engine):
+    """A cluster whose best worker offers one GPU."""
+
+    threads, dashboard, gpus = 2, "none", 1
+    ends = RuntimeError("enough")
+
+
+class Listening(runner._Blind):
+    """A watch that keeps what it is told."""
+
+    def __init__(self) -> None:
+        self.heard: list[str] = []
+
+    def say(self, text: str) -> None:
+        self.heard.append(text)
+
+
+@pytest.mark.parametrize(
+    ("gpus", "said"),
+    [
+        ((0, 1), []),
+        ((1, 2), ["1 job waits for a worker with --resources GPU=2: none that is there offers as much"]),
+        ((2, 4), ["2 jobs wait for a worker with --resources GPU=4: none that is there offers as much"]),
+    ],
+)
+def test_jobs_whose_gpus_no_worker_offers_are_named(
+    project: Project, monkeypatch: pytest.MonkeyPatch, gpus: tuple[int, int], said: list[str]
+) -> None:
+    monkeypatch.setattr(runner, "Cluster", Offering)
+    watch = Listening()
+    grid = project(f"chapters: {{pa: {{gpus: {gpus[0]}}}, cl: {{gpus: {gpus[1]}}}}}", pa=make(), cl=make())
+    run(grid, "out", scheduler="tcp://made.up:8786", watch=watch)
+    assert watch.heard == ["2 worker threads at tcp://made.up:8786; dashboard: none", *said]
+
+
 @pytest.mark.parametrize("workers", [0, -1])
 def test_workers_refused(project: Project, workers: int) -> None:
     with pytest.raises(InputError, match=f"workers: {workers} is not a number of processes: give 1 or more"):

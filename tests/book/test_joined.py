@@ -26,6 +26,19 @@ def test_errata_come_in_the_order_of_files_and_entries(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize(
+    ("id", "title"),
+    [
+        ("lca-is-not-0-19", "LCA is not 0.19"),
+        ("no-forward-transfer-in-class-il", "No forward transfer in Class-IL"),
+        ("best-control-is-observable", "Best control is observable"),
+        ("covariance-with-ddof-1", "Covariance with ddof 1"),
+    ],
+)
+def test_a_title_is_the_id_as_readers_write_it(id: str, title: str) -> None:
+    assert joined.Erratum("cl", id, "a paper", "it is", "it is not", "t").title == title
+
+
+@pytest.mark.parametrize(
     ("text", "message"),
     [
         (ENTRY % "taken" + ENTRY % "taken", "b.yml: erratum id 'taken' is taken by b.yml"),

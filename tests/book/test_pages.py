@@ -1,5 +1,7 @@
 """The extension that adds links to a page and takes outside scripts from it."""
 
+import re
+import tomllib
 from pathlib import Path
 from types import SimpleNamespace
 from urllib.parse import parse_qs, urlsplit
@@ -35,27 +37,34 @@ def test_a_screen_reader_is_not_misled() -> None:
 
 
 def test_launch_links_follow_from_the_address() -> None:
-    assert dict(extension.launch_links(PLACE + "/", "notebooks/pa.ipynb")) == {
-        "Binder": "https://mybinder.org/v2/git/https%3A%2F%2Fgithub.com%2Fsomeone%2Fyardsticks/HEAD"
+    assert dict(extension.launch_links(PLACE + "/", "notebooks/pa.ipynb", "4f2a")) == {
+        "Binder": "https://mybinder.org/v2/git/https%3A%2F%2Fgithub.com%2Fsomeone%2Fyardsticks/4f2a"
         "?urlpath=lab%2Ftree%2Fnotebooks%2Fpa.ipynb",
-        "Colab": "https://colab.research.google.com/github/someone/yardsticks/blob/main/notebooks/pa.ipynb",
-        "Source": "https://github.com/someone/yardsticks/blob/main/notebooks/pa.ipynb",
+        "Colab": "https://colab.research.google.com/github/someone/yardsticks/blob/4f2a/notebooks/pa.ipynb",
+        "Source": "https://github.com/someone/yardsticks/blob/4f2a/notebooks/pa.ipynb",
     }
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
 def test_launch_links_name_files_of_the_repository(chapter: str) -> None:
-    links = dict(extension.launch_links(PLACE, f"{chapter}.ipynb"))
+    links = dict(extension.launch_links(PLACE, f"{chapter}.ipynb", "4f2a"))
     binder = parse_qs(urlsplit(links["Binder"]).query)["urlpath"][0]
     assert (ROOT / binder.removeprefix("lab/tree/")).is_file()
     for name in ("Colab", "Source"):
-        path = urlsplit(links[name]).path.partition("/blob/main/")[2]
+        path = urlsplit(links[name]).path.partition("/blob/4f2a/")[2]
         assert path == f"{chapter}.ipynb" and (ROOT / path).is_file()
 
 
 def test_colab_is_offered_for_its_own_host_only() -> None:
-    links = dict(extension.launch_links("https://git.example.org/someone/yardsticks", "notebooks/pa.ipynb"))
-    assert set(links) == {"Binder", "Source"}
+    elsewhere = "https://git.example.org/someone/yardsticks"
+    assert set(dict(extension.launch_links(elsewhere, "notebooks/pa.ipynb", "4f2a"))) == {"Binder", "Source"}
+    assert extension.colab_note(elsewhere, "4f2a") == ""
+
+
+def test_what_colab_installs_is_what_the_project_asks_for() -> None:
+    extras = tomllib.loads((ROOT / "pyproject.toml").read_text(encoding="utf-8"))["project"]["optional-dependencies"]
+    asked = re.findall(r'"([^"/]+)"', extension.COLAB)
+    assert len(asked) == 2 and set(asked) <= set(extras["book"])
 
 
 @pytest.mark.parametrize("address", ["", PLACE, "https://git.example.org/someone/yardsticks/"])

@@ -7,6 +7,8 @@ import pytest
 import vega
 from vendor import VendorError
 
+SCRIPT = '(() => {"use strict";\nconst one = 1; window.vegaEmbed = one;\n\n})();\n'
+
 
 @pytest.fixture
 def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
@@ -15,10 +17,10 @@ def made(monkeypatch: pytest.MonkeyPatch) -> list[str]:
 
     def bundle(*, vl_version: str) -> str:
         versions.append(vl_version)
-        return "window.vegaEmbed = 1;\n"
+        return "const one = 1; window.vegaEmbed = one;\n"
 
     monkeypatch.setattr(vega, "vl_convert", SimpleNamespace(javascript_bundle=bundle, __version__="9.9"))
-    monkeypatch.setattr(vega, "SHA256", vega.digest("window.vegaEmbed = 1;\n"))
+    monkeypatch.setattr(vega, "SHA256", vega.digest(SCRIPT))
     return versions
 
 
@@ -26,7 +28,7 @@ def test_it_is_made_once(made: list[str], tmp_path: Path) -> None:
     assert vega.provide(tmp_path)
     assert not vega.provide(tmp_path)
     assert made == ["6.4"]
-    assert (tmp_path / "vega" / "vega.js").read_text(encoding="utf-8") == "window.vegaEmbed = 1;\n"
+    assert (tmp_path / "vega" / "vega.js").read_text(encoding="utf-8") == SCRIPT
 
 
 def test_a_changed_file_is_made_again(made: list[str], tmp_path: Path) -> None:

@@ -146,7 +146,7 @@ def test_a_wheel_that_cannot_be_had_takes_one_line(
     )
 
 
-@pytest.mark.parametrize("part", ["pages", "lite", "tests"])
+@pytest.mark.parametrize("part", ["pages", "lite", "tests", "numbers"])
 def test_the_list_pins_versions_and_hashes(part: str) -> None:
     packages = vendor.read_packages(ROOT / "book" / "vendor.json", part)
     assert packages

@@ -26,11 +26,17 @@
     const [high, low] = [luminance(one), luminance(other)].sort((a, b) => b - a);
     return (high + 0.05) / (low + 0.05);
   };
-  const ground = (element) => {
-    const layers = [];
-    for (let e = element; e; e = e.parentElement) layers.push(rgba(getComputedStyle(e).backgroundColor));
-    return layers.reverse().reduce((below, layer) => over(layer, below), [255, 255, 255]);
+  // From the root down, each element once: most of what is above a text is above its neighbours too.
+  const inherited = (own, atRoot) => {
+    const seen = new Map([[null, atRoot]]);
+    const at = (element) => {
+      if (!seen.has(element)) seen.set(element, own(getComputedStyle(element), at(element.parentElement)));
+      return seen.get(element);
+    };
+    return at;
   };
+  const ground = inherited((style, below) => over(rgba(style.backgroundColor), below), [255, 255, 255]);
+  const opacity = inherited((style, above) => above * Number(style.opacity), 1);
   // What an image of the same drawing shows at the middle of a shape, as under the numbers of a heat map.
   const groundOfShape = (shape) => {
     let below = ground(shape);
@@ -46,11 +52,6 @@
       below = over([r, g, b, a / 255], below);
     }
     return below;
-  };
-  const opacity = (element) => {
-    let product = 1;
-    for (let e = element; e; e = e.parentElement) product *= Number(getComputedStyle(e).opacity);
-    return product;
   };
   const isDrawn = (element) =>
     getComputedStyle(element).visibility !== "hidden" && opacity(element) > 0 && element.getClientRects().length > 0;

@@ -6,6 +6,9 @@ from typing import Any
 
 import pytest
 
+from . import test_pages
+from .test_pages import arrive
+
 pytestmark = pytest.mark.browser
 
 CHAPTERS = ["notebooks/tempora", "notebooks/ppat", "notebooks/pmk", "notebooks/cl", "notebooks/pa"]
@@ -17,9 +20,7 @@ MARKS = ".ys-explorer-chart svg .mark-line path, .ys-explorer-chart svg .mark-sy
 
 def visit(tab: Any, address: str, chapter: str) -> Any:
     """Open a chapter, wait until every panel on it is drawn, and return the first."""
-    tab.goto(f"{address}/{chapter}.html")
-    tab.wait_for_selector(READY, timeout=30_000)
-    tab.wait_for_function(f"document.querySelectorAll('{PANEL}:not([data-explorer=ready])').length === 0")
+    test_pages.visit(tab, address, chapter)
     return tab.locator(PANEL).first
 
 
@@ -141,14 +142,22 @@ def test_on_a_phone_nothing_sticks_out(tab: Any, address: str, complaints: list[
     assert complaints == []
 
 
-def test_a_wider_window_gets_a_wider_plot(tab: Any, address: str) -> None:
-    tab.set_viewport_size({"width": 375, "height": 800})
-    drawing = visit(tab, address, "notebooks/tempora").locator(".ys-explorer-chart svg")
-    narrow = drawing.bounding_box()["width"]
-    tab.set_viewport_size({"width": 1280, "height": 900})
-    tab.wait_for_function(
-        "([svg, width]) => svg.getBoundingClientRect().width > 1.3 * width", arg=[drawing.element_handle(), narrow]
-    )
+def test_the_plot_is_as_wide_as_the_text_whatever_happens_to_the_window(tab: Any, address: str) -> None:
+    drawing = visit(tab, address, "notebooks/tempora").locator(".ys-explorer-chart")
+    fits = "chart => Math.abs(chart.querySelector('svg').getBoundingClientRect().width - chart.clientWidth) < 2"
+    widths = set()
+    for width in (375, 900, 1280, 900, 375, 1280):  # between the latter a sidebar comes and goes
+        tab.set_viewport_size({"width": width, "height": 900})
+        tab.wait_for_function(
+            f"width => innerWidth === width && ({fits})(document.querySelector('.ys-explorer-chart'))", arg=width
+        )
+        tab.wait_for_timeout(300)
+        assert drawing.evaluate(fits), width
+        widths.add(drawing.evaluate("chart => chart.clientWidth"))
+    assert len(widths) == 3
+    tab.emulate_media(media="print")
+    tab.emulate_media(media="screen")
+    assert drawing.evaluate(fits)
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)
@@ -175,26 +184,99 @@ def test_a_panel_that_comes_later_is_drawn_too(tab: Any, address: str, complaint
       cell.append(copy);
       document.querySelector("article").append(cell);
     }""")
+    tab.locator("#later").scroll_into_view_if_needed()
     tab.wait_for_selector(f"#later {READY}")
     assert drawn(tab.locator("#later"))
     assert complaints == []
 
 
-def test_where_vega_does_not_come_the_plain_figure_stays(tab: Any, address: str) -> None:
+@pytest.fixture
+def loaded(tab: Any) -> list[str]:
+    """What the tab has asked for."""
+    urls: list[str] = []
+    tab.on("request", lambda request: urls.append(request.url))
+    return urls
+
+
+def has_vega(urls: list[str]) -> bool:
+    return any("/vega/" in url for url in urls)
+
+
+def test_where_vega_does_not_come_the_plain_figure_stays_and_says_so(
+    tab: Any, address: str, complaints: list[str]
+) -> None:
     tab.route("**/vega/vega.js*", lambda route: route.abort())
-    tab.goto(f"{address}/notebooks/tempora.html")
-    tab.wait_for_selector(f"{PANEL}[data-explorer=failed]")
-    assert tab.locator(".ys-explorer-static").first.is_visible()
-    assert tab.locator(".ys-explorer-live").count() == 0
+    arrive(tab, address, "notebooks/ppat")
+    panels = tab.locator(PANEL).all()
+    assert len(panels) == 2
+    for panel in panels:
+        panel.scroll_into_view_if_needed()
+        note = panel.get_by_role("status")
+        note.wait_for()
+        assert note.inner_text().startswith("The controls of this panel could not be loaded, so it shows one setting.")
+        assert panel.locator(".ys-explorer-static").is_visible()
+        assert panel.locator(".ys-explorer-live").count() == 0 and panel.get_attribute("tabindex") is None
+    assert complaints and all("vega.js" in one or "ERR_FAILED" in one for one in complaints), (
+        "it is in the console, too"
+    )
+    tab.emulate_media(media="print")
+    assert not note.is_visible() and panels[-1].locator(".ys-explorer-static").is_visible()
 
 
-def test_only_pages_with_panels_load_vega(tab: Any, address: str) -> None:
-    loaded: list[str] = []
-    tab.on("request", lambda request: loaded.append(request.url))
-    tab.goto(f"{address}/book/how-to-read.html", wait_until="networkidle")
-    assert loaded and not any("vega" in url for url in loaded)
-    visit(tab, address, "notebooks/tempora")
-    assert sum("vega.js" in url for url in loaded) == 1
+@pytest.mark.parametrize("chapter", CHAPTERS)
+def test_vega_is_loaded_when_a_panel_comes_near(tab: Any, address: str, loaded: list[str], chapter: str) -> None:
+    arrive(tab, address, chapter)
+    panel = tab.locator(PANEL).first
+    assert panel.get_attribute("data-explorer") == "waiting"
+    assert panel.locator(".ys-explorer-static").is_visible() and panel.locator(".ys-explorer-live").count() == 0
+    assert not has_vega(loaded)
+    before = "panel => scrollTo(0, panel.getBoundingClientRect().top + scrollY - 1.5 * innerHeight)"
+    panel.evaluate(before)  # below the window still
+    tab.wait_for_selector(READY)
+    assert panel.bounding_box()["y"] > 900
+    visit(tab, address, chapter)
+    assert sum("/vega/vega.js" in url for url in loaded) == 2, "once for each time that the page is opened"
+
+
+def test_the_keyboard_reaches_a_panel_that_waits(tab: Any, address: str, complaints: list[str]) -> None:
+    arrive(tab, address, "notebooks/tempora")
+    assert tab.evaluate(f"document.querySelector('{PANEL}').matches('[data-explorer=waiting]:not(:focus)')")
+    last = """panel => [...document.querySelectorAll("a[href], button, input, select, [tabindex='0']")].filter(
+      (one) => one.checkVisibility() && one.compareDocumentPosition(panel) & 4).at(-1).focus({preventScroll: true})"""
+    panel = tab.locator(PANEL).first
+    panel.evaluate(last)
+    assert tab.evaluate("scrollY") == 0 and panel.get_attribute("data-explorer") == "waiting"
+    tab.keyboard.press("Tab")
+    tab.wait_for_selector(READY)
+    assert panel.get_by_role("slider").first.evaluate("slider => slider === document.activeElement")
+    assert panel.get_attribute("tabindex") is None
+    tab.keyboard.press("Shift+Tab")
+    assert not panel.evaluate("panel => panel.contains(document.activeElement)")
+    assert complaints == []
+
+
+def test_a_page_that_nobody_has_scrolled_prints_the_plain_figure(tab: Any, address: str, loaded: list[str]) -> None:
+    arrive(tab, address, "notebooks/tempora")
+    tab.emulate_media(media="print")
+    assert tab.locator(PANEL).first.locator(".ys-explorer-static > svg").is_visible()
+    assert not has_vega(loaded)
+
+
+def test_a_page_without_panels_loads_no_vega(tab: Any, address: str, loaded: list[str]) -> None:
+    visit(tab, address, "book/how-to-read")
+    tab.keyboard.press("End")
+    tab.wait_for_timeout(300)
+    assert loaded and not has_vega(loaded)
+
+
+def test_panels_move_in_a_book_that_is_opened_as_a_file(tab: Any, html: Path, complaints: list[str]) -> None:
+    """README tells to open the built book so. Browsers load no JavaScript modules there."""
+    panel = visit(tab, html.as_uri(), "notebooks/cl")
+    before = drawn(panel)
+    panel.get_by_role("slider").first.press("ArrowRight")
+    tab.wait_for_timeout(200)
+    assert drawn(panel) != before
+    assert [one for one in complaints if not one.startswith("outside request: file:")] == []
 
 
 @pytest.mark.parametrize("chapter", CHAPTERS)

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import build
+import nbformat
 import pytest
 import yaml
 
@@ -21,6 +22,8 @@ CHAPTERS = [page for page in PAGES if page.startswith("notebooks/")]
 N = len(CELLS)
 PARAMETERS, IMPORTS, FIGURE, WIDGET, SLOW, FORMULA, HIDDEN = range(N)
 CURVE = "svg[aria-label='a curve of power {}']"
+
+KERNEL = {"name": "python3", "display_name": "Python 3 (ipykernel)"}
 
 pytestmark = pytest.mark.browser
 
@@ -275,6 +278,24 @@ def test_cells_are_edited_by_keyboard(trial: Any) -> None:
     says(trial, "^1 cell done")
 
 
+def test_edited_code_is_plain_until_it_is_as_printed_again(open_live: Callable[[str], Any]) -> None:
+    """Colours of the printed letters would stay on whatever takes their place."""
+    tab = open_live("notebooks/cl")
+    colours = "pre => [...new Set([...pre.querySelectorAll('span')].map((one) => getComputedStyle(one).color))]"
+    press(tab, "Edit first")
+    says(tab, "^The cells are live")
+    first = code(tab, 0)
+    printed = first.evaluate(colours)
+    assert len(printed) > 2
+    first.focus()
+    tab.keyboard.type("#")
+    assert first.inner_text().startswith("#")
+    assert first.evaluate(colours) == [first.evaluate("pre => getComputedStyle(pre).color")]
+    assert len(code(tab, 1).evaluate(colours)) > 2, "other cells keep theirs"
+    tab.keyboard.press("Backspace")
+    assert first.evaluate(colours) == printed
+
+
 def test_a_long_cell_shows_where_it_is_and_can_be_interrupted(trial: Any) -> None:
     rewrite(
         trial, SLOW, "import time\nfor step in range(300):\n    print('step', step, flush=True)\n    time.sleep(0.1)"
@@ -365,6 +386,40 @@ def test_two_pages_do_not_mix_and_leaving_one_ends_its_kernel(open_live: Callabl
     served.wait_for_kernels(before)
 
 
+@pytest.fixture
+def playwright_error() -> type[Exception]:
+    from playwright.sync_api import Error
+
+    return Error
+
+
+def test_a_page_that_crashes_loses_its_kernel_soon(
+    visitor: Any, live_book: Path, tmp_path: Path, complaints: list[str], playwright_error: type[Exception]
+) -> None:
+    """Even where a cell is running. The page next to it keeps its own."""
+    with serving(live_book, tmp_path, forsaken_s=3) as one:
+        tabs, own = [], []
+        for _ in range(2):
+            tab = watched(visitor, one.address, complaints)
+            tab.goto(f"{one.address}/book/notebooks/trial.html?token={TOKEN}")
+            press(tab, "Edit first")
+            says(tab, "^The cells are live")
+            own.append(one.kernels().difference(*own))
+            tabs.append(tab)
+        crashing, staying = tabs
+        rewrite(crashing, SLOW, "import time; time.sleep(600)")
+        crashing.keyboard.press("Shift+Enter")
+        says(crashing, "^Running")
+        crashing.bring_to_front()
+        with crashing.expect_event("crash"), pytest.raises(playwright_error):
+            crashing.goto("chrome://crash")
+        assert one.kernels() == own[0] | own[1], "at first it could be the network"
+        one.wait_for_kernels(own[1])
+        staying.bring_to_front()
+        assert run_one(staying, FIGURE, "6 * 7").startswith("1 cell done")
+    assert complaints == []
+
+
 def test_a_kernel_starts_in_the_scratch_folder_with_figures_switched_on(trial: Any, served: Served) -> None:
     run_one(trial, PARAMETERS, "import os, helpers; print(os.getcwd())")
     assert output(trial, PARAMETERS).inner_text().strip() == str(served.scratch)
@@ -430,7 +485,52 @@ def test_a_link_opens_a_copy_in_jupyterlab(
     source = json.loads((live_book / "_sources" / "notebooks" / "pa.ipynb").read_text(encoding="utf-8"))
     assert copied == source
     lab.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=60_000)
-    for kernel in served.kernels() - before:  # JupyterLab keeps its own until its tab has been gone for a while
+    end_kernels(lab, served.kernels() - before)
+
+
+PANEL = """from helpers.explorer import Axis, build
+rows = [
+    {"speed": speed, "time": time, "utility": 1 / (1 + speed * time), "method": "one"}
+    for speed in (1, 2, 3) for time in (1, 2, 4)
+]
+build(
+    rows, name="demo", x=Axis("time", "time (ms)"), y=Axis("utility", "utility (share)"), series="method",
+    sliders={"speed": "latency (ms)"},
+)"""
+
+
+def test_panels_move_in_jupyterlab(
+    open_live: Callable[[str], Any], visitor: Any, served: Served, complaints: list[str]
+) -> None:
+    before = served.kernels()
+    open_live("notebooks/trial")  # logs in
+    notebook = nbformat.v4.new_notebook(cells=[nbformat.v4.new_code_cell(PANEL)], metadata={"kernelspec": KERNEL})
+    nbformat.write(notebook, served.scratch / "panel.ipynb")
+    lab = watched(visitor, served.address, complaints)
+    lab.goto(f"{served.address}/lab/tree/panel.ipynb?reset")  # else it opens what was open before, too
+    lab.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=60_000)
+    lab.get_by_text("Python 3 (ipykernel) | Idle").wait_for(timeout=60_000)
+    lab.locator(".jp-Notebook .cm-content").first.click()
+    lab.keyboard.press("Control+Enter")
+    output = lab.locator(".jp-OutputArea-output")
+    slider = output.get_by_role("slider")
+    slider.wait_for(timeout=60_000)
+    drawing = output.locator("svg.marks")
+    drawing.wait_for()
+    assert drawing.bounding_box()["width"] > 400
+    shape = "svg => svg.querySelector('.mark-line path').getAttribute('d')"
+    at_start = drawing.evaluate(shape)
+    assert "latency (ms): 1" in drawing.text_content()
+    box = slider.bounding_box()
+    slider.click(position={"x": box["width"] - 2, "y": box["height"] / 2})  # JupyterLab keeps the arrow keys to itself
+    output.get_by_text("latency (ms): 3").wait_for()
+    assert drawing.evaluate(shape) != at_start
+    end_kernels(lab, served.kernels() - before)
+
+
+def end_kernels(lab: Any, kernels: set[str]) -> None:
+    """JupyterLab keeps its own until its tab has been gone for a while."""
+    for kernel in kernels:
         lab.evaluate(
             "id => fetch(`/api/kernels/${id}`, {method: 'DELETE', "
             "headers: {'X-XSRFToken': document.cookie.match(/_xsrf=([^;]*)/)[1]}})",

@@ -34,11 +34,19 @@ WITH_INDEX = [*PAGES, "search", "genindex"]
 
 
 def visit(tab: Any, address: str, page: str) -> None:
-    """Open a page and wait until its scripts are done, formulas and panels included."""
-    tab.goto(f"{address}/{page}.html", wait_until="networkidle")
+    """Open a page and wait until its scripts are done, formulas included, and each of its panels is drawn."""
+    arrive(tab, address, page, until="load")
+    for panel in tab.locator("figure.ys-explorer").all():
+        panel.scroll_into_view_if_needed()
+    tab.wait_for_function("!document.querySelector('figure.ys-explorer:not([data-explorer=ready])')")
+    tab.evaluate("scrollTo(0, 0)")
+
+
+def arrive(tab: Any, address: str, page: str, *, until: str = "networkidle") -> None:
+    """Open a page as a reader does who has not moved yet; to be idle it waits half a second for nothing to happen."""
+    tab.goto(f"{address}/{page}.html", wait_until=until)
     tab.wait_for_function("document.documentElement.dataset.theme !== undefined")
     tab.evaluate("window.MathJax?.startup?.promise")
-    tab.wait_for_function("!document.querySelector('figure.ys-explorer:not([data-explorer=ready])')")
 
 
 def illegible(tab: Any) -> list[str]:
@@ -89,6 +97,7 @@ def test_a_page_is_quiet_and_legible(tab: Any, address: str, complaints: list[st
     assert illegible(tab) == []
     tab.set_viewport_size({"width": 375, "height": 800})
     assert tab.evaluate("document.documentElement.scrollWidth") <= 375, tab.evaluate(WIDE)
+    tab.wait_for_load_state("networkidle")
     assert complaints == []
 
 
@@ -118,7 +127,7 @@ def test_search_leads_to_the_chapter(tab: Any, address: str, complaints: list[st
 def test_a_chapter_is_light_to_load(tab: Any, address: str, page: str) -> None:
     loaded: dict[str, Any] = {}
     tab.on("response", lambda response: loaded.update({response.url: response}))
-    visit(tab, address, page)
+    arrive(tab, address, page)
     sizes = {
         url.removeprefix(address): len(gzip.compress(response.body(), compresslevel=9))
         for url, response in loaded.items()

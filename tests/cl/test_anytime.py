@@ -107,6 +107,8 @@ def test_a_window_counts_evaluations_that_were_made():
         ([[0.5], [0.5]], [0, 1], "current[1] is 1: values has tasks 0 to 0"),
         ([[0.5], [0.5]], [-1, 0], "current[0] is -1"),
         ([[0.5, 0.1]] * 3, [0, 1, 0], "current[2] is 0 after 1: order the columns"),
+        ([[0.5, 0.1]] * 3, np.array([0, 1, 0], dtype=np.uint8), "current[2] is 0 after 1: order the columns"),
+        ([[0.5, 0.1]] * 2, [True, 1], "current[0] is True: give the number of the task"),
         ([[np.inf]], [0], "values[0, 0] is inf"),
     ],
 )

@@ -110,6 +110,15 @@ def test_runs_of_one_name_are_told_apart(capsys):
     assert told in capsys.readouterr().err
 
 
+def test_a_folder_of_results_gives_both_scenarios(tmp_path, capsys):
+    assert main(["score", "cl", str(LOGS / "mammoth"), "--json", str(tmp_path / "out.json")]) == 0
+    runs = json.loads((tmp_path / "out.json").read_text(encoding="utf-8"))["runs"]
+    assert [(run["seed"], run["matrix"]["scenario"]) for run in runs] == [
+        (seed, scenario) for scenario in ("class", "task") for seed in (0, 1)
+    ]
+    assert "task-incremental" in capsys.readouterr().out
+
+
 def test_warnings_are_told(folder, capsys):
     (folder / "zeros.csv").write_text("90,0\n75,93\n", encoding="utf-8")
     assert score(folder, "zeros.csv", "--format", "wide-csv", "--scale", "percent", "--rows", "time") == 0

@@ -74,7 +74,7 @@ def test_to_dict_is_json():
         ([[0.1, np.inf]], {}, "curves[0][1] is inf: a score is finite"),
         ([[0.1], ["a"]], {}, "curves[1] has type"),
         ([[[0.1]]], {}, "curves[0] has shape (1, 1)"),
-        (E10, {"form": "simpson"}, "form is 'simpson': give one of 'agem', 'trapz'"),
+        (E10, {"form": "simpson"}, "form is 'simpson': choose one of agem, trapz"),
         (E10, {"beta": -1}, "beta is -1"),
     ],
 )

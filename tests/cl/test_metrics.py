@@ -383,7 +383,7 @@ def test_the_kind_of_baseline():
     nothing = cl.metric("fwt.gem", cl.AccuracyMatrix([[90, 40], [80, 90]]))
     assert nothing.reason.endswith("give the scores of models that were not trained")
     assert cl.metric("bwt.gem", matrix, baseline="chance").baseline is None
-    with pytest.raises(InputError, match="baseline is 'random': known kinds are 'random-init'"):
+    with pytest.raises(InputError, match="baseline is 'random': choose one of random-init"):
         cl.metric("fwt.gem", matrix, baseline="random")
 
 
@@ -442,8 +442,13 @@ def test_unknown_ids_name_their_family():
         cl.metric("acc.final", cl.AccuracyMatrix([[70]]), at=0)
     with pytest.raises(InputError, match="count is 2: the matrix has 1 tasks"):
         cl.metric("acc.final", cl.AccuracyMatrix([[70]]), at=2)
-    with pytest.raises(InputError, match="matrix is of type list"):
+    with pytest.raises(InputError, match="matrix is of type list: give an AccuracyMatrix, which takes an array"):
         cl.table([[70]])
+    run = cl.Run(cl.AccuracyMatrix([[70]]), "ER")
+    with pytest.raises(InputError, match=r"matrix is of type Run: give its \.matrix"):
+        cl.table(run)
+    with pytest.raises(InputError, match=r"runs holds Run: give \[run\.matrix for run in runs\], or .* cl\.summary"):
+        cl.metrics_of([run, run])
     with pytest.raises(InputError, match="matrix is of type NoneType"):
         cl.steps("acc.final", None)
     for ids in ("acc.final", 3):
@@ -658,6 +663,8 @@ def test_sums_of_whole_scores_are_exact():
         ({"runs": np.array([[[1.0, 2], [3, 4]], [[1, 2], [3, 101]]])}, r"runs\[1, 1, 1\] is 101, outside 0..100"),
         ({"runs": np.array([[[1.0, np.inf], [3, 4]]])}, r"runs\[0, 0, 1\] is inf"),
         ({"runs": np.zeros((2, 3, 3)), "baseline": [1, 2]}, r"baseline has shape \(2,\): give 3 values"),
+        ({"runs": np.zeros((2, 3, 3)), "baseline": [[1, 2, 3], [1, 2, True]]}, r"baseline\[1, 2\] is True"),
+        ({"runs": np.zeros((2, 3, 3)), "classes": [2, True, 2]}, r"classes\[1\] is True"),
         ({"runs": np.zeros((2, 3, 3)), "baseline": np.zeros((3, 3))}, r"baseline has shape \(3, 3\)"),
         ({"runs": np.zeros((2, 3, 3)), "reference": np.full((2, 3), 101.0)}, r"reference\[0, 0\] is 101"),
         ({"runs": np.zeros((2, 3, 3)), "n": [1, 2, 0]}, "n is 0 where runs has a value"),
@@ -666,7 +673,7 @@ def test_sums_of_whole_scores_are_exact():
         ({"runs": np.zeros((2, 3, 3)), "classes": [1.5, 2, 3]}, "classes has shape .* and type float64"),
         ({"runs": np.zeros((2, 3, 3)), "scale": "points"}, "scale is 'points'"),
         ({"runs": [cl.AccuracyMatrix([[1]])], "n": [1]}, "matrices hold their own"),
-        ({"runs": [cl.AccuracyMatrix([[1]])], "baseline": [1]}, "with matrices give a kind"),
+        ({"runs": [cl.AccuracyMatrix([[1]])], "baseline": [1]}, r"baseline is \[1\]: choose one of random-init"),
         ({"runs": [cl.AccuracyMatrix([[1]]), cl.AccuracyMatrix(np.eye(2))]}, r"runs\[1\] has T 2 and runs\[0\] 1"),
         (
             {"runs": [cl.AccuracyMatrix([[1]]), cl.AccuracyMatrix([[1]], direction="lower")]},

@@ -37,7 +37,9 @@ def test_lines_fit_a_page():
 def test_numbers_of_the_prose_are_concluded():
     asked = set(re.findall(r"\{result\}`cl:(\w+)", "\n".join(SOURCES)))
     concluded = set(re.findall(r'^        "(\w+)":', SOURCES[-1], flags=re.M)) | {
-        f"first_after_{k}" for k in range(1, 4)
+        *(f"first_after_{k}" for k in range(1, 4)),
+        *(f"sd_{component}" for component in ("order", "seed", "rest")),
+        *(f"tta_{what}_{method}" for what in ("online", "delay", "recovery") for method in ("quick", "slow", "fixed")),
     }
     assert len(asked) > 30
     assert asked <= concluded

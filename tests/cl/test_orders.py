@@ -187,9 +187,10 @@ def test_path_refusals(distances, options, message):
     ("permutations", "message"),
     [
         ({0: [0, 1], 1: [1, 0], 2: [0, 1]}, "permutations has order 2, which scores have not"),
-        ({0: [False, True], 1: [1, 0]}, r"permutations\[0\] is \[False, True\]"),
-        ({0: [0, True], 1: [1, 0]}, r"permutations\[0\] is \[0, True\]"),
-        ({0: None, 1: [1, 0]}, r"permutations\[0\] is None"),
+        ({0: [False, True], 1: [1, 0]}, r"permutations\[0\] has shape \(2,\) and type bool: give each of the tasks"),
+        ({0: [0, True], 1: [1, 0]}, r"permutations\[0\]\[1\] is True: give each of the tasks 0 to 1 once"),
+        ({0: [np.False_, 1], 1: [1, 0]}, r"permutations\[0\]\[0\] is (np\.)?False"),
+        ({0: None, 1: [1, 0]}, r"permutations\[0\] has shape \(\) and type object"),
         ([[0, 1], [1, 0]], r"permutations is \[\[0, 1\], \[1, 0\]\]: give a mapping"),
     ],
 )

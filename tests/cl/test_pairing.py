@@ -15,7 +15,8 @@ def test_worked_example_13():
     found = paired(keyed(A), keyed(B))
     assert (found.n, found.mean, found.t.statistic) == (5, pytest.approx(1.56), pytest.approx(7.649, abs=5e-4))
     assert (found.t.p_value, found.sign_flip.p_value) == (pytest.approx(0.0016, abs=5e-5), 0.0625)
-    assert found.t.interval == pytest.approx((0.994, 2.126), abs=5e-4)
+    assert found.interval == found.t.interval == pytest.approx((0.994, 2.126), abs=5e-4)
+    assert repr(found) == "Paired(5 units, mean 1.56 (0.9937 to 2.126), p 0.00157 (t), 0.0625 (sign-flip), 2 warnings)"
     assert paired(keyed(A), keyed(B), alternative="greater").t.p_value == pytest.approx(0.0008, abs=5e-5)
     assert (found.least, found.most) == ((2, 0), (0, 0))
 
@@ -106,6 +107,13 @@ def test_pairs_that_share_orders_find_too_much():
         ({}, {}, {}, "first is {}: give runs"),
         ([1, 2], [1, 2], {}, "first[0] is of type int"),
         ({0: 1.0}, {0: 1.0}, {}, "first has key (0,): give (seed, order)"),
+        ("a" * 100, {0: 1.0}, {}, "first is 'aaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaaa...: give runs"),
+        (
+            {(0, 0): 1.0, (0, 1): 2.0, (1, 1): 3.0},
+            {(0, 1): 1.0},
+            {},
+            "2 ids do not pair: (0, 0) only in first, (1, 1) only",
+        ),
         ({(0, 0): np.nan}, {(0, 0): 1.0}, {}, "first[(0, 0)] is nan"),
         ({(0, 0): 1.0}, {(0, 0): 10**400}, {}, "second[(0, 0)] is 1000"),
         ({(0, 0): 1.0}, {(0, 0): "a"}, {}, "second[(0, 0)] is 'a'"),

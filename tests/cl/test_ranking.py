@@ -51,7 +51,7 @@ def test_undefined_is_no_difference():
         (cl.metric("bwt.gem", cl.AccuracyMatrix(ER.values, scenario="class")), "scenario is None and 'class'"),
         (cl.metric("bwt.gem", cl.AccuracyMatrix(ER.values, metric="F1")), "metric is 'accuracy' and 'F1'"),
         (cl.metric("bwt.gem", cl.AccuracyMatrix([[1, 1, 1]] * 3)), "tasks are 1, 2 and 1, 2, 3"),
-        (3.0, "second is of type float"),
+        (3.0, r"second is of type float: give what cl.metric\(id, matrix\) returns; cl.paired takes the runs of two"),
     ],
 )
 def test_unlike_values_are_refused(other, message):

@@ -2,6 +2,7 @@
 
 import copy
 import json
+import math
 from pathlib import Path
 
 import pytest
@@ -596,6 +597,52 @@ def test_learning_below_chance_is_pointed_out(verdict):
     assert "is 42.5 just after task a was trained, below chance" in finding.problem
 
 
+@pytest.mark.parametrize(
+    ("scenario", "classes", "below"),
+    [
+        ("class", {"a": ["0", "1"], "b": ["2", "3"]}, {1: 50.0, 2: 25.0}),
+        ("class", {"a": ["0", "1"], "b": ["0", "1"]}, {1: 50.0, 2: 50.0}),
+        ("task", {"a": ["0", "1"], "b": ["2", "3", "4", "5"]}, {1: 50.0, 2: 25.0}),
+        ("domain", {"a": ["0", "1", "2", "3"], "b": ["0", "1"]}, {1: 25.0, 2: 50.0}),
+    ],
+)
+def test_chance_is_one_of_the_classes_that_may_be_predicted(scenario, classes, below):
+    """Those seen so far under Class-IL, else those of the task; without n there is no slack."""
+    [chance] = [rule for rule in rules.RULES if rule.name == "what was learned lies above chance"]
+    cell = {"run": "er", "seed": 0, "order": "o", "metric": "accuracy", "n": None}
+
+    def found(shift):
+        cells = [
+            {**cell, "step": step, "task": task, "value": below[step] + shift} for step, task in ((1, "a"), (2, "b"))
+        ]
+        report = {
+            "stream": {
+                "tasks": [{"id": task, "classes": names} for task, names in classes.items()],
+                "orders": [{"id": "o", "permutation": ["a", "b"]}],
+            },
+            "results": {"metrics": {"accuracy": {"scale": "percent", "scenario": scenario}}, "cells": cells},
+        }
+        return [finding.problem for finding in chance.findings(report)]
+
+    assert found(0.0) == []
+    assert [problem.split(" was trained")[0] for problem in found(-1.0)] == [
+        f"is {below[1] - 1:g} just after task a",
+        f"is {below[2] - 1:g} just after task b",
+    ]
+
+
+def test_each_matrix_is_built_once_whatever_is_derived_from_it(verdict, monkeypatch):
+    """Per matrix two: with the baseline of forward transfer, and without."""
+    built = []
+    build = rules.Cells.matrix
+    monkeypatch.setattr(
+        rules.Cells, "matrix", lambda cells, *args, **named: built.append(cells.key) or build(cells, *args, **named)
+    )
+    assert verdict(copy.deepcopy(CONTENT)).findings == ()
+    assert len(set(built)) == 12
+    assert max(map(built.count, built)) == 2
+
+
 def test_curves_make_areas_complete(verdict):
     derived = {**CONTENT["results"]["derived"][0], "metric": "lca.agem", "value": 60}
     content = changed([*DERIVED, 0], derived)
@@ -608,9 +655,19 @@ def test_curves_make_areas_complete(verdict):
     assert "do not count batches from 0" in only_failure(verdict(content)).problem
     content["results"]["curves"][1] |= {"batches": [0, 1], "task": "b"}
     assert "has 3 values for 2 batches" in only_failure(verdict(content)).problem
-    content["results"]["curves"][1] |= {"batches": [0, 1, 2], "task": "z"}
+    content["results"]["curves"][1] |= {"batches": [0, 1, 2], "run": "fine-tuning"}
+    assert only_failure(verdict(content)).problem == "lacks learning curves of run er for b"
+    content["results"]["curves"][1] |= {"run": "er", "task": "z"}
     paths = [finding.path for finding in verdict(content).findings if finding.level == FAIL]
     assert paths == ["results.curves", "results.curves[1].task"]
+
+
+def test_without_declared_tasks_none_is_called_unknown():
+    [selection] = [rule for rule in rules.RULES if rule.name == "tasks used for selection are not reported"]
+    content = check.without_markers(changed(["method", "selection", "tasks"], ["z"]))
+    assert [finding.problem for finding in selection.findings(content)] == ["has z, which is no task"]
+    content["stream"]["tasks"] = None
+    assert selection.findings(content) == []
 
 
 def only_failure(found):
@@ -672,35 +729,57 @@ def test_the_hash_is_of_everything_else(tmp_path):
 # Files
 
 
-def test_what_yaml_means(tmp_path):
-    (tmp_path / "x.yml").write_text("{a: 2026-01-31, b: 1e-3, c: 1.5, d: true, e: null, f: 08, g: 2E+5, 1: x}")
+@pytest.fixture(params=["libyaml", "python"])
+def parser(request, monkeypatch):
+    """Both of PyYAML's parsers, of which an installation may have the slow one only."""
+    loader = {"libyaml": getattr(yaml, "CSafeLoader", None), "python": yaml.SafeLoader}[request.param]
+    if loader is None:
+        pytest.skip("PyYAML was built without libyaml")
+    monkeypatch.setattr(reading, "PARSER", loader)
+
+
+def test_what_yaml_means(tmp_path, parser):
+    (tmp_path / "x.yml").write_text(
+        "{a: 2026-01-31, b: 1e-3, c: 1.5, d: true, e: null, f: 08, g: 2E+5, 1: x, h: =, i: '1', j: !!str 1, k: ! 1,"
+        " l: [], m: {}, n: , true: [-3, [.inf]]}"
+    )
     found = reading.read_report(tmp_path / "x.yml")
-    assert found == {"a": "2026-01-31", "b": 1e-3, "c": 1.5, "d": True, "e": None, "f": "08", "g": 2e5, "1": "x"}
+    assert found == {
+        **{"a": "2026-01-31", "b": 1e-3, "c": 1.5, "d": True, "e": None, "f": "08", "g": 2e5, "1": "x", "h": "="},
+        **{"i": "1", "j": "1", "k": "1", "l": [], "m": {}, "n": None, "true": [-3, [math.inf]]},
+    }
 
 
 @pytest.mark.parametrize(
     ("name", "text", "message"),
     [
-        ("x.yml", "a: 1\nb: 2\na: 3\n", "'a' is written twice"),
-        ("x.yml", "s:\n  a: 1\n  a: 3\n", "line 3"),
+        ("x.yml", "a: 1\nb: 2\na: 3\n", "'a' is written twice: keep one in \"<unicode string>\", line 3, column 1"),
+        ("x.yml", "s:\n  a: 1\n  'a': 3\n", "line 3, column 3"),
         ("x.json", '{"s": {"a": 1, "a": 2}}', "key 'a' occurs twice"),
-        ("x.yml", "a: &x [1]\nb: *x\n", "an alias (*name)"),
+        ("x.yml", "a: &x [1]\nb: *x\n", 'an alias (*name): write the values out in "<unicode string>", line 2'),
         ("x.yml", "a: {<<: {b: 1}}", "a name must be plain text"),
         ("x.yml", "? [1]\n: 2\n", "a name must be plain text"),
-        ("x.yml", "a: !!python/object/apply:os.system ['true']", "could not determine a constructor"),
+        ("x.yml", "!!int 1: 2\n", "a name must be plain text"),
+        ("x.yml", "a: !!python/object/apply:os.system ['true']", "python/object/apply:os.system: write a plain value"),
+        ("x.yml", "a: !!bool 1", "2002:bool: write a plain value"),
+        ("x.yml", "a: !!set {1, 2}", "2002:set: write a plain value"),
+        ("x.yml", "a: 0x_", "'0x_' has the form of a number and is none"),
         ("x.yml", "a: [1", "cannot be read"),
-        ("x.yml", "a: 1\n---\nb: 2\n", "cannot be read"),
+        ("x.yml", "a: 1\n---\nb: 2\n", 'a second document: a report is one in "<unicode string>", line 2'),
         ("x.json", "{", "cannot be read"),
         ("x.yml", "- 1\n", "holds list: a report is a mapping"),
         ("x.yml", "", "holds NoneType"),
+        ("x.yml", "# nothing\n", "holds NoneType"),
         ("x.json", "[" * 100000, "nested too deeply"),
-        ("x.yml", "[" * 5000, "nested too deeply"),
+        ("x.yml", "[" * 5000, "nest"),
+        ("x.yml", "[" * 100, 'nested too deeply: a report has a few levels in "<unicode string>", line 1, column 31'),
         ("x.json", '{"a": ' + "[" * 30 + "]" * 30 + "}", "nested too deeply"),
+        ("x.yml", '{"a": ' + "[" * 30 + "]" * 30 + "}", "nested too deeply"),
         ("x.txt", "a: 1", "a report is a .yml, .yaml or .json file"),
         ("x.yml", "a: \x00", "cannot be read"),
     ],
 )
-def test_files_that_are_no_report(tmp_path, name, text, message):
+def test_files_that_are_no_report(tmp_path, parser, name, text, message):
     (tmp_path / name).write_text(text)
     with pytest.raises(InputError) as refusal:
         check_report(tmp_path / name)
@@ -708,9 +787,16 @@ def test_files_that_are_no_report(tmp_path, name, text, message):
     assert name in str(refusal.value)
 
 
-def test_what_is_nested_as_deep_as_allowed_is_checked(tmp_path):
-    (tmp_path / "x.json").write_text('{"a": ' + "[" * 29 + "]" * 29 + "}")
-    assert not check_report(tmp_path / "x.json").ok
+def test_json_and_yaml_say_the_same(tmp_path, parser):
+    (tmp_path / "x.json").write_text(json.dumps(CONTENT))
+    (tmp_path / "x.yml").write_text(yaml.safe_dump(CONTENT, allow_unicode=True))
+    assert reading.read_report(tmp_path / "x.yml") == reading.read_report(tmp_path / "x.json") == CONTENT
+
+
+@pytest.mark.parametrize("name", ["x.json", "x.yml"])
+def test_what_is_nested_as_deep_as_allowed_is_checked(tmp_path, name):
+    (tmp_path / name).write_text('{"a": ' + "[" * 29 + "]" * 29 + "}")
+    assert not check_report(tmp_path / name).ok
 
 
 @pytest.mark.parametrize("path", [None, 3, "a\0.yml"])

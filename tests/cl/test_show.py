@@ -48,7 +48,7 @@ def test_definitions():
     assert "fwt.gem 3.00" in cl.show.definitions(SEED, "forward transfer").alt
     chance = cl.AccuracyMatrix(SEED.values, baseline={"chance": 5})
     assert "fwt.gem 8.00" in cl.show.definitions(chance, "forward transfer", baseline="chance", name="x").alt
-    with pytest.raises(InputError, match="family is 'bwt': known are 'backward transfer'"):
+    with pytest.raises(InputError, match="family is 'bwt': choose one of backward transfer"):
         cl.show.definitions(SEED, "bwt")
     with pytest.raises(InputError, match=r"none of fwt.gem, .* is defined"):
         cl.show.definitions(HOLES, "forward transfer")

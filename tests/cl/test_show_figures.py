@@ -46,6 +46,58 @@ def test_differences_without_an_interval_and_by_order():
     assert (figure.name, "no interval" in figure.alt) == ("by-order", True)
 
 
+BY_ORDER = {"a": [80.0, 82.0, 81.0], "b": [74.0, 76.0, 75.0]}
+CROSSED = {(seed, order): scores[seed] for order, scores in BY_ORDER.items() for seed in range(3)}
+
+
+def test_components_are_standard_deviations():
+    figure = cl.show.components(cl.variance(CROSSED))
+    assert figure.alt == (
+        "Standard deviation of results by where it comes from: seed 1.00; order 4.24; seed x order 0.00."
+    )
+    with_sample = cl.show.components(cl.variance(CROSSED, n=100), name="all")
+    assert (with_sample.name, "comes from: sample 4." in with_sample.alt) == ("all", True)
+    with pytest.raises(InputError, match="found has no component with a value: neither n nor"):
+        cl.show.components(cl.variance({(0, 0): 80.0}))
+
+
+def test_a_component_is_drawn_with_its_standard_error():
+    def drawn(value, error):
+        return cl.show._ends(cl.Component(value, value, error, 3))
+
+    assert drawn(9.0, 7.0) == (2**0.5, 4.0)
+    assert drawn(4.0, 5.0) == (0.0, 3.0)
+    assert drawn(4.0, None) == (2.0, 2.0)
+
+
+STREAM = [0.9, 0.9, 0.3, 0.5, 0.8, 0.8, 0.2, 0.7, 0.8]
+
+
+def test_adaptations():
+    figure = cl.show.adaptations({"quick": STREAM, "fixed": [0.9] * 2 + [0.3] * 7}, shifts=[2, 6], target=0.75)
+    assert figure.alt == (
+        "Accuracy over 9 batches with 2 shifts. Batches to 0.75 after each: quick 2, 2; fixed never, never."
+    )
+    assert figure.caption.endswith("Markers: the first batch that reaches it.")
+    smoothed = cl.show.adaptations({"quick": STREAM}, shifts=[2, 6], target=0.6, window=3)
+    assert "quick 1, never" in smoothed.alt
+    assert smoothed.caption.endswith("Markers: the first 3 batches whose mean reaches it.")
+
+
+@pytest.mark.parametrize(
+    ("streams", "message"),
+    [
+        ({}, "streams has 0 methods: give 1 to 4"),
+        (dict.fromkeys("abcde", STREAM), "streams has 5 methods"),
+        ({"a": STREAM, "b": STREAM[1:]}, r"streams have unlike lengths \(a 9, b 8 batches\)"),
+        ({"a": ["x"]}, r"streams\['a'\]"),
+    ],
+)
+def test_streams_that_cannot_be_drawn_together(streams, message):
+    with pytest.raises(InputError, match=message):
+        cl.show.adaptations(streams, shifts=[2], target=0.75)
+
+
 def test_gates():
     rounds = {"first": verdict(0, 6), "third": verdict(3, 30)}
     figure = cl.show.gates(rounds)

@@ -86,7 +86,7 @@ def test_online_accuracy_needs_every_batch():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"how": "mean"}, "how is 'mean': give one of"),
+        ({"how": "mean"}, "how is 'mean': choose one of"),
         ({"how": "window"}, "how is 'window' with window=None"),
         ({"how": "fading"}, "how is 'fading' with window=None and alpha=None"),
         ({"window": 3}, "how is 'cumulative' with window=3"),
@@ -96,6 +96,7 @@ def test_online_accuracy_needs_every_batch():
         ({"delay": -1}, "delay[0] is -1: no label comes before its question"),
         ({"delay": [0, 1]}, "delay has shape (2,)"),
         ({"delay": 0.5}, "delay has shape () and type float64"),
+        ({"delay": [0, True, *[0] * (len(HITS) - 2)]}, "delay[1] is True"),
     ],
 )
 def test_refusals(options, message):
@@ -110,7 +111,7 @@ def test_scores_must_be_numbers():
         prequential([1, np.nan])
     with pytest.raises(InputError, match="sizes has 2 entries for 3 batches"):
         online_accuracy([0.1, 0.2, 0.3], sizes=[1, 2])
-    with pytest.raises(InputError, match="at least 1 sample"):
+    with pytest.raises(InputError, match=r"sizes\[1\] is 0.0: a batch has at least 1 sample"):
         online_accuracy([0.1, 0.2], sizes=[1, 0])
 
 

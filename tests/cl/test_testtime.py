@@ -82,7 +82,9 @@ def test_sizes_weigh_the_online_accuracy():
 @pytest.mark.parametrize(
     ("options", "message"),
     [
-        ({"shifts": []}, "shifts has shape (0,)"),
+        ({"shifts": []}, "shifts is empty: give the first batch"),
+        ({"shifts": 3}, "shifts has shape ()"),
+        ({"shifts": [True, 3]}, "shifts[0] is True"),
         ({"shifts": [3, 3]}, "shifts[1] is 3: give increasing batches from 0 to 8"),
         ({"shifts": [9]}, "shifts[0] is 9"),
         ({"shifts": [-1]}, "shifts[0] is -1"),

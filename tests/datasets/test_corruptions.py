@@ -98,7 +98,10 @@ def test_contrast_keeps_the_mean_and_scales_the_spread(strength):
         ("fog", 0.1, "corruption is 'fog': choose one of noise, blur, contrast"),
         ("noise", -0.1, "strength of noise is -0.1: give a number from 0"),
         ("blur", math.nan, "strength of blur is nan: give a number from 0"),
+        ("blur", math.inf, "strength of blur is inf"),
         ("contrast", 1.5, "strength of contrast is 1.5: give a number from 0 to 1.0"),
+        ("contrast", True, "strength of contrast is True: give a number from 0 to 1.0"),
+        (["noise"], 0.1, "corruption is ['noise']: choose one of"),
     ],
 )
 def test_refusals(images, name, strength, message):

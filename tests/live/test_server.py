@@ -5,9 +5,11 @@ import http.cookiejar
 import json
 import os
 import signal
+import time
 import urllib.error
 import urllib.request
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
@@ -129,20 +131,28 @@ def test_a_forged_request_of_another_site_gets_no_kernel(reader: Browser, served
 
 
 def upgraded(reader: Browser, path: str, origin: str) -> int:
-    """Status of the answer to a page of `origin` that wants to open a web socket; urllib cannot ask for one."""
+    """Status of the answer to a page of `origin` that wants to open a web socket, which is closed at once."""
+    with connected(reader, path, origin) as status:
+        return status
+
+
+@contextmanager
+def connected(reader: Browser, path: str, origin: str = "") -> Iterator[int]:
+    """A web socket, which urllib cannot ask for: the status of the answer, while it is open."""
     connection = http.client.HTTPConnection(reader.address.removeprefix("http://"), timeout=30)
     headers = {
         "Connection": "Upgrade",
         "Upgrade": "websocket",
         "Sec-WebSocket-Version": "13",
         "Sec-WebSocket-Key": "dGhlIHNhbXBsZSBub25jZQ==",
-        "Origin": origin,
+        "Origin": origin or reader.address,
         "Cookie": "; ".join(f"{cookie.name}={cookie.value}" for cookie in reader.cookies),
     }
     connection.request("GET", path, headers=headers)
-    status = connection.getresponse().status
-    connection.close()
-    return status
+    try:
+        yield connection.getresponse().status
+    finally:
+        connection.close()
 
 
 def test_a_foreign_origin_cannot_listen_to_a_kernel(reader: Browser, served: Served) -> None:
@@ -243,13 +253,78 @@ def test_a_copy_takes_no_folders_place(tmp_path: Path) -> None:
     assert server.lay_copy(source, tmp_path) == "pa-3.ipynb"
 
 
-def test_forsaken_kernels_end_and_connected_ones_do_not(tmp_path: Path) -> None:
+def test_idle_kernels_end_and_connected_ones_do_not(tmp_path: Path) -> None:
     config = server.configuration(tmp_path, tmp_path, ip="127.0.0.1", port=1, token="t", open_browser=False)
     assert config.MappingKernelManager == {
-        "cull_idle_timeout": server.FORSAKEN_S,
+        "cull_idle_timeout": server.IDLE_S,
         "cull_interval": 60,
         "cull_connected": False,
     }
+
+
+FORSAKEN_S = 2.0
+
+
+@pytest.fixture(scope="module")
+def impatient(book: Path, tmp_path_factory: pytest.TempPathFactory) -> Iterator[Served]:
+    """A server that gives up a page's kernel soon."""
+    with serving(book, tmp_path_factory.mktemp("impatient"), forsaken_s=FORSAKEN_S) as one:
+        yield one
+
+
+def begin(served: Served, path: str, kind: str = "notebook") -> tuple[Browser, str, str]:
+    """A reader with a session of this path and kind, its kernel, and where to connect with that."""
+    reader = Browser(served)
+    reader.ask(f"/book/index.html?token={TOKEN}")
+    body = {"path": path, "name": path, "type": kind, "kernel": {"name": "python3"}}
+    request = urllib.request.Request(
+        f"{served.address}/api/sessions",
+        data=json.dumps(body).encode(),
+        headers={"X-XSRFToken": reader.cookie("_xsrf")},
+    )
+    with reader.opener.open(request, timeout=60) as answer:
+        kernel = json.load(answer)["kernel"]["id"]
+    return reader, kernel, f"/api/kernels/{kernel}/channels"
+
+
+def kernels_after(served: Served, seconds: float) -> set[str]:
+    time.sleep(seconds)
+    return served.kernels()
+
+
+def test_a_kernel_ends_soon_after_its_page_is_gone(impatient: Served) -> None:
+    reader, kernel, channels = begin(impatient, "demo-1-2.ipynb")
+    assert upgraded(reader, channels, reader.address) == 101  # and closed at once, as by a crash
+    closed = time.monotonic()
+    assert kernel in kernels_after(impatient, FORSAKEN_S / 2)
+    impatient.wait_for_kernels(impatient.kernels() - {kernel})
+    assert FORSAKEN_S - 0.2 < time.monotonic() - closed < FORSAKEN_S + 5
+    assert reader.ask("/api/sessions")[1] == "[]"
+
+
+def test_a_page_that_connects_anew_keeps_its_kernel(impatient: Served) -> None:
+    """The time counts from the last time that it went, not from the first."""
+    reader, kernel, channels = begin(impatient, "demo-3-4.ipynb")
+    for _ in range(3):
+        assert upgraded(reader, channels, reader.address) == 101
+        assert kernel in kernels_after(impatient, 0.7 * FORSAKEN_S)
+    impatient.wait_for_kernels(impatient.kernels() - {kernel})
+
+
+def test_a_connected_page_keeps_its_kernel(impatient: Served) -> None:
+    reader, kernel, channels = begin(impatient, "demo-5-6.ipynb")
+    assert upgraded(reader, channels, reader.address) == 101
+    with connected(reader, channels):
+        assert kernel in kernels_after(impatient, FORSAKEN_S + 1)
+    impatient.wait_for_kernels(impatient.kernels() - {kernel})
+
+
+@pytest.mark.parametrize(("path", "kind"), [("kept.ipynb", "notebook"), ("console-1", "console")])
+def test_what_jupyterlab_runs_goes_on_without_its_tab(impatient: Served, path: str, kind: str) -> None:
+    (impatient.scratch / "kept.ipynb").write_text(NOTEBOOK, encoding="utf-8")
+    reader, kernel, channels = begin(impatient, path, kind)
+    assert upgraded(reader, channels, reader.address) == 101
+    assert kernel in kernels_after(impatient, FORSAKEN_S + 1.5)
 
 
 def test_jupyterlab_asks_nobody_for_news() -> None:

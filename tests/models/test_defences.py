@@ -251,6 +251,7 @@ class Fitted:
         (lambda: defences.reverse_sigmoid(torch.zeros(2, 3), beta=1.5), "beta is 1.5"),
         (lambda: defences.reverse_sigmoid(torch.zeros(2, 3), beta=0.0), "beta is 0.0"),
         (lambda: defences.reverse_sigmoid(torch.zeros(2, 3), gamma=1.0), "gamma 1.0"),
+        (lambda: defences.reverse_sigmoid(torch.zeros(2, 3), beta=True), "beta is True"),
         (lambda: defences.reverse_sigmoid(torch.zeros(2, 1)), "logits has shape (2, 1)"),
         (lambda: defences.ConstantClassifier(0), "classes is 0"),
         (lambda: defences.ConstantClassifier(3, preferred=3), "preferred is 3: with 3 classes it lies in 0..2"),

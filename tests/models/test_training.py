@@ -91,9 +91,9 @@ def test_a_bar_shows_progress_but_not_on_a_page(bars, monkeypatch, capsys, batch
     assert ("training" in capsys.readouterr().err) is not batch_run
 
 
-@pytest.mark.parametrize("epochs", [0, -2])
+@pytest.mark.parametrize("epochs", [0, -2, True])
 def test_no_epochs_are_refused(bars, epochs):
-    with pytest.raises(InputError, match=f"epochs is {epochs}: train for at least 1"):
+    with pytest.raises(InputError, match=f"epochs is {epochs}: give a whole number of at least 1"):
         training.fit(SmallCNN(), *bars, epochs=epochs)
 
 
@@ -194,6 +194,9 @@ def test_the_penalty_raises_agreement(trained):
         ({"penalty": pa.loss}, "penalty needs shifted pictures"),
         ({"penalty_weight": -1.0}, "penalty_weight is -1.0"),
         ({"penalty_weight": float("nan")}, "penalty_weight is nan"),
+        ({"penalty_weight": "1"}, "penalty_weight is '1'"),
+        ({"batch": 0}, "batch is 0"),
+        ({"learning_rate": 0.0}, "learning_rate is 0.0"),
     ],
 )
 def test_hooks_that_make_no_sense_are_refused(bars, options, message):

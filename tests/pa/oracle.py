@@ -8,11 +8,11 @@ import numpy as np
 from scipy.special import log_softmax, logsumexp
 
 
-def kernel_rows(logits: np.ndarray, shifted: np.ndarray, beta: float) -> np.ndarray:
-    """log sum_j p_j p'_j of every row."""
-    first = log_softmax(beta * np.asarray(logits, dtype=np.float64), axis=1)
-    second = log_softmax(beta * np.asarray(shifted, dtype=np.float64), axis=1)
-    return logsumexp(first + second, axis=1)
+def kernel_rows(logits: np.ndarray, shifted: np.ndarray, beta: float | np.ndarray) -> np.ndarray:
+    """log sum_j p_j p'_j of every row; for many betas give shape (betas, 1, 1)."""
+    first = log_softmax(beta * np.asarray(logits, dtype=np.float64), axis=-1)
+    second = log_softmax(beta * np.asarray(shifted, dtype=np.float64), axis=-1)
+    return logsumexp(first + second, axis=-1)
 
 
 def kernel(logits: np.ndarray, shifted: np.ndarray, beta: float) -> float:
@@ -24,8 +24,8 @@ def dense_value(logits: np.ndarray, shifted: np.ndarray, *, points: int = 4000) 
     """log k plus the maximum over beta = 0, a dense grid of beta over nine decades, and the limit."""
     scale = np.abs(logits).max() + np.abs(shifted).max() + 1e-300
     grid = np.concatenate([[0.0], np.geomspace(1e-4, 1e5, points) / scale])
-    values = [kernel(logits, shifted, beta) for beta in grid]
-    return float(np.log(logits.shape[1]) + max(*values, limit(logits, shifted)))
+    values = kernel_rows(logits, shifted, grid[:, None, None]).mean(axis=1)  # all of the grid at once
+    return float(np.log(logits.shape[1]) + max(values.max(), limit(logits, shifted)))
 
 
 def limit(logits: np.ndarray, shifted: np.ndarray) -> float:

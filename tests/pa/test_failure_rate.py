@@ -31,7 +31,7 @@ def test_the_first_of_tied_classes_is_the_prediction():
         ([0, 1, 2], "reference has shape (3,)"),
         ([0, 1, 2, 3], "reference[3] is 3"),
         ([0, -1, 2, 0], "reference[1] is -1"),
-        ([0.0, 1.0, 2.0, 0.0], "reference has type float64"),
+        ([0.0, 1.0, 2.0, 0.0], "reference has shape (4,) and type float64"),
         (SHIFTED[:2], "reference has shape (2, 3)"),
         (np.where(SHIFTED == 5, np.nan, SHIFTED), "reference[2, 2] is nan"),
     ],

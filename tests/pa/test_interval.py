@@ -6,6 +6,7 @@ import numpy as np
 import pytest
 
 from helpers import pa
+from helpers.errors import InputError
 from helpers.uncertainty import clopper_pearson
 
 
@@ -100,3 +101,10 @@ def test_coverage():
         low, high = pa.agreement(*sample(200), confidence=0.9).interval
         hits += low <= truth <= high
     assert 0.84 <= hits / 200 <= 0.95
+
+
+@pytest.mark.parametrize("rate", [-0.1, 1.1, math.nan, "half"])
+def test_a_flip_rate_is_a_share(rate):
+    assert pa.flip_rate_capacity(1.0, 2) == 0.0
+    with pytest.raises(InputError, match=r"^rate is .*: give a share from 0 to 1$"):
+        pa.flip_rate_capacity(rate, 10)

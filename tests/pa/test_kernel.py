@@ -27,7 +27,7 @@ def test_ends():
     assert pa.kernel(clean, clean[::-1], math.inf) == -math.inf
 
 
-@pytest.mark.parametrize(("beta", "place"), [(-1.0, "beta[0] is -1.0"), ([1.0, math.nan], "beta[1] is nan")])
+@pytest.mark.parametrize(("beta", "place"), [(-1.0, "beta is -1.0"), ([1.0, math.nan], "beta[1] is nan")])
 def test_refuses_a_beta_that_is_none(noisy, beta, place):
     with pytest.raises(InputError) as refusal:
         pa.kernel(*noisy, beta)

@@ -9,7 +9,7 @@ from helpers.pmk.boxes import Boxes, Detections
 from helpers.pmk.record import FrameSets
 
 
-def evaluate(truth, said, images=None, *, iou=(0.5,), max_detections=100, merge=False):
+def evaluate(truth, said, images=None, *, iou=(0.5,), max_detections=100, area_range=(0, 1e10), merge=False):
     """Average precision by category and threshold, shape (thresholds, categories), NaN where COCO has -1."""
     from pycocotools.coco import COCO
     from pycocotools.cocoeval import COCOeval
@@ -23,7 +23,7 @@ def evaluate(truth, said, images=None, *, iou=(0.5,), max_detections=100, merge=
             run.params.imgIds = list(images)
         run.params.iouThrs = np.array(iou)
         run.params.maxDets = [max_detections]
-        run.params.areaRng, run.params.areaRngLbl = [[0, 1e10]], ["all"]
+        run.params.areaRng, run.params.areaRngLbl = [list(area_range)], ["range"]
         run.params.useCats = int(not merge)
         run.evaluate()
         run.accumulate()

@@ -103,6 +103,21 @@ def flip_probability(sequences: Sequence[Sequence[int]], *, against: str = "prev
     return sum(shares, Fraction(0)) / len(shares)
 
 
+def top5_distance(sequences: Sequence[Sequence[Sequence[int]]], *, against: str = "previous") -> Fraction:
+    """Mean over sequences of the distance between rankings of all classes, best first, as the paper writes it."""
+    means = []
+    for sequence in sequences:
+        distance = 0
+        for j in range(1, len(sequence)):
+            earlier = sequence[j - 1] if against == "previous" else sequence[0]
+            sigma = [sequence[j].index(c) + 1 for c in earlier]
+            for i in range(1, 6):
+                low, high = min(i, sigma[i - 1]), max(i, sigma[i - 1])
+                distance += sum(1 <= place - 1 <= 5 for place in range(low + 1, high + 1))
+        means.append(Fraction(distance, len(sequence) - 1))
+    return sum(means, Fraction(0)) / len(means)
+
+
 def flips_in_time(clips: Mapping[str, Mapping[int, int]]) -> tuple[int, int]:
     """Flips, and pairs of frames that follow each other directly; {clip: {frame number: class}}."""
     flips = pairs = 0

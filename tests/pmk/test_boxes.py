@@ -29,6 +29,7 @@ def test_round_trip(tmp_path):
         truth.category,
         truth.box + 1 / 3,
         crowd=truth.crowd,
+        area=truth.box[:, 2] / 3,
         categories=truth.categories,
         image_ids=truth.image_ids,
         provenance=records.provenance(seed=1),
@@ -68,7 +69,7 @@ def test_arrays_are_copied_and_cannot_be_changed():
     box[0], crowd[0] = 99, False
     assert truth.box.tolist() == BOX
     assert truth.crowd.tolist() == [True, False]
-    for name in ("frame", "category", "box", "crowd", "image_ids"):
+    for name in ("frame", "category", "box", "crowd", "area", "image_ids"):
         with pytest.raises(ValueError, match="read-only"):
             getattr(truth, name)[0] = 0
 
@@ -92,6 +93,9 @@ def test_a_record_of_another_kind_is_refused(tmp_path):
         ({"frame": [-1, 0]}, r"frame\[0\] is -1"),
         ({"frame": [0.0, 1.0]}, "frame has shape .* float64: give whole numbers"),
         ({"category": [1]}, "category has shape .* give 2 whole numbers"),
+        ({"category": [1, True]}, r"category\[1\] is True: give 2 whole numbers"),
+        ({"frame": [0, True]}, r"frame\[1\] is True: give whole numbers"),
+        ({"box": [[0, 0, 10, True], BOX[1]]}, r"box\[0, 3\] is True: give x, y, width, height"),
         ({"frames": ["a", "a"]}, r"frames\[1\] is 'a' for the second time"),
         ({"frames": ["a", 3]}, r"frames\[1\] is 3: a frame key is a text"),
         ({"frames": []}, "frames is \\[\\]: give a list of at least one"),
@@ -113,6 +117,13 @@ def test_both_refuse(change, message):
         ({"categories": {"1": "dog"}}, "categories has '1': an id is a whole number"),
         ({"crowd": [0, 1]}, "crowd has shape .* give 2 truth values"),
         ({"crowd": [True]}, "crowd has shape"),
+        ({"area": [1.0]}, "area has shape .* give square pixels for each of the 2 boxes"),
+        ({"area": ["a", "b"]}, r"area has type <U1: give square pixels"),
+        ({"area": [1.0, None]}, r"area\[1\] is nan"),
+        ({"area": [True, 1.0]}, r"area\[0\] is True: give square pixels"),
+        ({"image_ids": [1, True]}, r"image_ids\[1\] is True: give 2 whole numbers"),
+        ({"area": [1.0, -1.0]}, r"area\[1\] is -1.0: an area is a finite number of at least 0"),
+        ({"area": [np.nan, 1.0]}, r"area\[0\] is nan"),
         ({"image_ids": [4, 4]}, r"image_ids\[1\] is 4 for the second time"),
         ({"image_ids": [4]}, "image_ids has shape"),
     ],
@@ -129,7 +140,8 @@ def test_ground_truth_refuses(change, message):
         ([0.5], "score has shape .* each of the 2 boxes"),
         ([0.5, np.nan], r"score\[1\] is nan \(frame 'b'\): give finite scores"),
         ([np.inf, 0.5], r"score\[0\] is inf"),
-        (["high", "low"], "score has shape"),
+        (["high", "low"], "score has type <U4: give a number for each"),
+        ([0.5, True], r"score\[1\] is True: give a number"),
     ],
 )
 def test_detections_refuse(score, message):
@@ -150,6 +162,33 @@ def test_entries_of_unlike_length_are_refused(entry, message):
         Detections.of({"a": entry})
 
 
+@pytest.mark.parametrize(
+    ("entry", "message"),
+    [
+        (([1, True], BOX, [0.5, 0.5]), r"boxes\['a'\].categories\[1\] is True: give a category id for each box"),
+        (([1, 2], [BOX[0], [0, 0, True, 1]], [0.5, 0.5]), r"boxes\['a'\].boxes\[1, 2\] is True: give x, y"),
+        ((np.array([True, False]), BOX, [0.5, 0.5]), r"boxes\['a'\].categories has .* bool: give a category id"),
+        (([1, 2], BOX, np.ma.array([0.5, 0.5], mask=[0, 1])), r"boxes\['a'\].scores is a masked array"),
+        (([1, 2], BOX, [True, 0.5]), r"boxes\['a'\].scores\[0\] is True: give a number for each box"),
+    ],
+)
+def test_truth_values_are_no_numbers(entry, message):
+    with pytest.raises(InputError, match=message):
+        Detections.of({"a": entry})
+
+
+@pytest.mark.parametrize("empty", [[], np.zeros(0), np.zeros(0, dtype=np.int64)])
+def test_nothing_may_have_any_type(empty):
+    assert len(Detections(["a"], empty, empty, empty, empty).frame) == 0
+
+
+def test_a_record_keeps_its_own_copy():
+    place, box = np.array([0]), np.array([[0.0, 0.0, 1.0, 1.0]])
+    found = Boxes(["a"], place, np.array([1]), box)
+    place[0], box[0, 0] = 5, 9.0
+    assert (found.frame.tolist(), found.box.tolist()) == ([0], [[0.0, 0.0, 1.0, 1.0]])
+
+
 def test_entries_of_unlike_shape_are_refused():
     with pytest.raises(InputError, match="boxes of unlike shapes"):
         Boxes.of({"a": ([1], [[0, 0, 10, 10]]), "b": ([1], [[0, 0, 10]])})
@@ -162,7 +201,7 @@ def test_entries_of_unlike_shape_are_refused():
         ({"categories": {1: "a", "b": "c"}}, "categories has 'b'"),
         ({"categories": {1: "a", 10**30: "c"}}, "64 bits"),
         ({"provenance": [1, 2]}, "provenance is"),
-        ({"category": np.array([2**64 - 1], dtype=np.uint64)}, "category has"),
+        ({"category": np.array([2**64 - 1], dtype=np.uint64)}, r"category\[0\] is 18446744073709551615"),
         ({"box": [[0, 0, 1e200, 1e200]]}, r"box\[0\]"),
     ],
 )

@@ -48,6 +48,11 @@ def test_frames_are_ordered_by_image_id_and_annotations_as_in_the_file(written):
     assert truth.category.tolist() == [2, 9, 9]
     assert truth.box.tolist() == [[0, 1, 10.5, 10], [0.1, 0, 5, 5], [7, 7, 5, 5]]
     assert truth.crowd.tolist() == [False, True, False]
+    assert truth.area.tolist() == [1.0, 25.0, 25.0]  # as the file says, else that of the box
+
+
+def test_a_crowd_may_have_the_mark_ignore(written):
+    assert read_coco(written(changed(("annotations", 1, "ignore"), 1))).crowd.tolist() == [False, True, False]
 
 
 def test_every_image_counts_as_seen(written):
@@ -66,6 +71,7 @@ def test_round_trip_is_exact(tmp_path, seed):
         truth.category,
         truth.box / 3,
         crowd=truth.crowd,
+        area=truth.box[:, 2] * truth.box[:, 3] / 11,
         categories=truth.categories,
         image_ids=truth.image_ids,
     )
@@ -128,7 +134,12 @@ def changed(place, value):
         (changed(("annotations", 1, "bbox"), [0, 0, -5, 5]), r"box\[1\] is \[0.0, 0.0, -5.0, 5.0\] \(frame 'a.jpg'\)"),
         (changed(("annotations", 1, "bbox"), [0, float("nan"), 5, 5]), r"\[1\]\.bbox is .* four finite numbers"),
         (changed(("annotations", 1, "iscrowd"), 2), r"annotations\[1\].iscrowd is 2: give 0 or 1"),
-        (changed(("annotations", 0, "ignore"), 1), r"annotations\[0\] is to be ignored: COCO ignores crowds only"),
+        (
+            changed(("annotations", 0, "ignore"), 1),
+            r"annotations\[0\] has the mark ignore, which COCO's code overlooks",
+        ),
+        (changed(("annotations", 0, "area"), -1.0), r"annotations\[0\].area is -1.0: give square pixels"),
+        (changed(("annotations", 0, "area"), None), r"annotations\[0\].area is None"),
     ],
 )
 def test_refuses_ground_truth(written, content, message):

@@ -303,3 +303,20 @@ def test_which_models_are_ordinary(shared):
     assert round(100 * line.intercept, 1) == summary["IVR", "intercept of perturbed on original"]["value"]
     medians = [float(np.median(100 * (bed.original - bed.perturbed) / bed.n)) for bed in (plain, fewer)]
     assert [round(median, 1) for median in medians] == [16.6, 16.5]
+    assert other_filters(plain, fewer) == {fewer.models}
+
+
+def other_filters(plain, stated):
+    """What is left without any piece of a name, of three letters or more, with the stated count, line and median."""
+    names, drop = np.array(plain.models), plain.original - plain.perturbed
+    pieces = {name[i:j] for name in plain.models for i in range(len(name)) for j in range(i + 3, len(name) + 1)}
+    left = {mask.tobytes(): mask for mask in (np.char.find(names, piece) < 0 for piece in pieces)}
+    found = set()
+    for mask in left.values():
+        if mask.sum() != len(stated):
+            continue
+        line = effective.fit_line(plain.original[mask] / plain.n, plain.perturbed[mask] / plain.n)
+        numbers = (line.slope, 100 * line.intercept, 100 * float(np.median(drop[mask])) / plain.n)
+        if [round(n, d) for n, d in zip(numbers, (3, 1, 1), strict=True)] == [1.047, -19.2, 16.5]:
+            found.add(tuple(names[mask].tolist()))
+    return found

@@ -1,4 +1,4 @@
-"""Flip probability, its ratio to a reference, and flips in clips with ends and holes."""
+"""Flip probability and top-5 distance, their ratios to a reference, and flips in clips with ends and holes."""
 
 import json
 
@@ -8,7 +8,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from helpers.errors import InputError
-from helpers.pmk.flips import flip_probability, flips_in_time, mean_flip_rate
+from helpers.pmk.flips import flip_probability, flips_in_time, mean_flip_rate, mean_top5_distance, top5_distance
 from helpers.pmk.record import FrameSets
 from helpers.pmk.timeline import Timeline
 
@@ -67,7 +67,11 @@ def test_steady_models_have_no_interval():
         ([[0], [1]], {}, r"predictions has shape \(2, 1\): give sequences of at least 2"),
         ([0, 1, 2], {}, r"predictions has shape \(3,\)"),
         ([[0.0, 1.0]], {}, "type float64: give class numbers"),
-        ([[0, 1], [0, -1]], {}, r"predictions\[1, 1\] is -1"),
+        ([[0, 1], [0, -1]], {}, r"predictions\[1, 1\] is -1: predict every frame"),
+        ([[0, 1], [True, 1]], {}, r"predictions\[1, 0\] is True: give class numbers"),
+        ([], {}, "predictions has shape .*: give a class for each frame"),
+        (3, {}, "predictions has shape .*: give a class for each frame"),
+        ([[0, 1]], {"against": ["first"]}, r"against is \['first'\]"),
         ([[0, 1], [0]], {}, "predictions is no array"),
         ([[0, 1]], {"against": "next"}, "against is 'next': choose one of previous, first"),
         ([[0, 1]], {"confidence": 1.0}, "confidence is 1.0"),
@@ -76,6 +80,74 @@ def test_steady_models_have_no_interval():
 def test_refusals(predictions, options, message):
     with pytest.raises(InputError, match=message):
         flip_probability(predictions, **options)
+
+
+# --- top-5 distance
+
+
+@pytest.mark.parametrize(
+    ("earlier", "later", "distance"),
+    [
+        ([0, 1, 2, 3, 4], [0, 1, 2, 3, 4], 0),
+        ([0, 1, 2, 3, 4], [0, 2, 1, 3, 4], 2),  # one exchange
+        ([0, 1, 2, 3, 4], [0, 1, 2, 3, 9], 1),  # the fifth leaves: one place
+        ([0, 1, 2, 3, 4], [9, 0, 1, 2, 3], 5),  # all move down by one
+        ([9, 0, 1, 2, 3], [0, 1, 2, 3, 4], 9),  # the first leaves: five places, and four of one
+        ([0, 1, 2, 3, 4], [5, 6, 7, 8, 9], 15),
+    ],
+)
+def test_top5_distance_by_hand(earlier, later, distance):
+    assert top5_distance([[earlier, later]]).value == distance
+
+
+RANKINGS = st.integers(2, 4).flatmap(
+    lambda m: st.lists(st.lists(st.permutations(list(range(7))), min_size=m, max_size=m), min_size=1, max_size=3)
+)
+
+
+@given(RANKINGS, st.sampled_from(["previous", "first"]))
+def test_top5_distance_equals_the_formula(rankings, against):
+    found = top5_distance(np.array(rankings)[..., :5], against=against)
+    assert found.value == pytest.approx(float(oracle.top5_distance(rankings, against=against)), abs=1e-12)
+    assert found.n == len(rankings)
+
+
+def test_top5_distance_of_scores_and_of_many_models():
+    scores = np.random.default_rng(0).normal(size=(2, 12, 4, 9))
+    best = np.argsort(-scores, axis=-1, kind="stable")
+    found = top5_distance(best[..., :5])
+    assert found.value.shape == found.interval[0].shape == (2,)
+    for model in range(2):
+        assert found.value[model] == pytest.approx(float(oracle.top5_distance(best[model].tolist())))
+        assert found.interval[0][model] == pytest.approx(top5_distance(best[model][..., :5]).interval[0], abs=1e-12)
+
+
+@pytest.mark.parametrize(
+    ("predictions", "options", "message"),
+    [
+        ([[[0, 1, 2, 3], [0, 1, 2, 3]]], {}, r"predictions has shape \(1, 2, 4\): give the five best"),
+        ([[[0, 1, 2, 3, 4]]], {}, r"predictions has shape \(1, 1, 5\)"),
+        ([[0, 1, 2, 3, 4]] * 2, {}, r"predictions has shape \(2, 5\)"),
+        ([[[0, 1, 2, 3, 4], [0, 1, 2, 3, 0]]], {}, r"predictions\[0, 1\] is \[0, 1, 2, 3, 0\]: give five different"),
+        ([[[0, 1, 2, 3, 4], [0, 1, 2, 3, -1]]], {}, r"predictions\[0, 1, 4\] is -1"),
+        ([[[0, 1, 2, 3, 4]] * 2], {"against": "next"}, "against is 'next'"),
+        ([[[0.0, 1, 2, 3, 4]] * 2], {}, "type float64"),
+    ],
+)
+def test_top5_distance_refusals(predictions, options, message):
+    with pytest.raises(InputError, match=message):
+        top5_distance(predictions, **options)
+
+
+def test_mean_top5_distance_is_the_mean_of_ratios():
+    found = mean_top5_distance({"tilt": 2.0, "noise": np.float64(9.0)}, {"tilt": 4.0, "noise": 3.0})
+    assert (found.rates, found.value) == ({"tilt": 0.5, "noise": 3.0}, 1.75)
+    assert mean_top5_distance({"a": 15}, {"a": 15}).value == 1.0
+    with pytest.raises(InputError, match=r"distances\['a'\] is 15.1: a top-5 distance lies in 0..15"):
+        mean_top5_distance({"a": 15.1}, {"a": 1.0})
+
+
+# --- beside a reference
 
 
 def test_mean_flip_rate_is_the_mean_of_ratios():
@@ -103,7 +175,7 @@ def test_flip_rates_of_many_models():
 def test_a_reference_without_flips_leaves_the_rate_undefined():
     found = mean_flip_rate({"a": 0.1, "b": 0.2}, {"a": 0.0, "b": 0.1})
     assert (found.value, found.rates["a"], found.rates["b"]) == (None, None, 2.0)
-    assert found.reason == "the reference never flips under a"
+    assert found.reason == "the reference has 0 under a, which divides nothing"
 
 
 @pytest.mark.parametrize(
@@ -111,10 +183,15 @@ def test_a_reference_without_flips_leaves_the_rate_undefined():
     [
         ({"a": 0.1}, {"b": 0.1}, r"differ in \['a', 'b'\]"),
         ({}, {}, "at least one"),
-        ({"a": 1.5}, {"a": 0.5}, r"flips\['a'\] is 1.5"),
+        ([0.5], {"a": 0.5}, "flips is a list: give a mapping of perturbation to flip probability"),
+        ({"a": 1.5}, {"a": 0.5}, r"flips\['a'\] is 1.5: a flip probability lies in 0..1"),
         ({"a": 0.5}, {"a": -0.1}, r"reference\['a'\] is -0.1"),
         ({"a": 0.5}, {"a": np.array([0.5, 0.5])}, "the reference is one model"),
         ({"a": float("nan")}, {"a": 0.5}, "is nan"),
+        ({"a": [0.5, 1.5]}, {"a": 0.5}, r"flips\['a'\]\[1\] is 1.5: a flip probability lies in 0..1"),
+        ({"a": [0.5, True]}, {"a": 0.5}, r"flips\['a'\]\[1\] is True"),
+        ({"a": None}, {"a": 0.5}, r"flips\['a'\] is nan: a flip probability lies in 0..1"),
+        ({"a": "0.5"}, {"a": 0.5}, r"flips\['a'\] has type <U3"),
     ],
 )
 def test_flip_rate_refusals(flips, reference, message):

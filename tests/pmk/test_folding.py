@@ -64,6 +64,9 @@ def test_tensors_are_taken_and_minus_infinity_is_kept():
         ([[0.0, 1.0]], [[0, 0]], "max", r"groups\[0\] has 0, which is in groups\[0\] already"),
         ([[0.0, 1.0]], [[], []], "max", "no fine class at all"),
         ([[0.0, 1.0]], [0, 1], "max", "groups is no list of lists"),
+        ([[0.0, 1.0]], {"0": 0}, "max", "groups is a dict: groups_of makes lists of a class map"),
+        ([[0.0, 1.0]], "map.json", "max", "groups is a str"),
+        ([[0.0, True]], [[0]], "max", r"scores\[0, 1\] is True: give numbers"),
         ([[0.0, 1.0]], [[0]], "best", "how is 'best': choose one of max, sum, mean, median"),
     ],
 )

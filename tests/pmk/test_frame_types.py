@@ -83,13 +83,28 @@ def test_missing_predictions(toy):
     assert (row.without, row.score, row.reason) == ("P", None, "no anchor that is left has a prediction")
 
 
-def test_many_models_through_counts(toy):
-    models = np.random.default_rng(0).integers(0, 4, size=(5, len(toy.frames)))
+def test_many_models_are_each_model(toy):
+    models = np.random.default_rng(0).integers(0, 4, size=(2, 3, len(toy.frames)))
+    rows = frame_type_ablation(models, toy, k=1)
+    for place in np.ndindex(2, 3):
+        for row, alone in zip(rows, frame_type_ablation(models[place], toy, k=1), strict=True):
+            assert (row.without, row.anchors, row.pairs) == (alone.without, alone.anchors, alone.pairs)
+            found = (row.score.n, row.score.original[place], row.score.perturbed[place], row.score.drop[place])
+            assert found == (*triple(alone), alone.score.drop.count)
+            assert row.score.k == alone.score.k == 1
+    assert repr(rows[0].score) == "Tally(models (2, 3), n=4)"
+    assert json.loads(json.dumps(rows[1].to_dict()))["score"]["original"] == rows[1].score.original.tolist()
+    with pytest.raises(InputError, match="missing is 'skip'"):
+        frame_type_ablation(models, toy, missing="skip")
+
+
+def test_sets_without_a_type_go_with_any_function(toy):
+    models = np.random.default_rng(1).integers(0, 4, size=(5, len(toy.frames)))
+    rows = {row.without: row for row in frame_type_ablation(models, toy)}
     for kind, sets, places in without_types(toy):
         original, perturbed = counts(models[:, places], sets)
-        for i, model in enumerate(models):
-            row = next(r for r in frame_type_ablation(model, toy) if r.without == kind)
-            assert triple(row) == (sets.n, original[i], perturbed[i])
+        assert (rows[kind].score.original.tolist(), rows[kind].score.n) == (original.tolist(), sets.n)
+        assert rows[kind].score.perturbed.tolist() == perturbed.tolist()
 
 
 def test_refusals(toy):
@@ -98,8 +113,8 @@ def test_refusals(toy):
         frame_type_ablation(oracle.PREDICTIONS, plain)
     with pytest.raises(InputError, match="frames has no frame types"):
         list(without_types(plain))
-    with pytest.raises(InputError, match="one model at a time"):
-        frame_type_ablation([[0] * 9] * 2, toy)
+    with pytest.raises(InputError, match=r"predictions has shape \(2, 8\)"):
+        frame_type_ablation([[0] * 8] * 2, toy)
 
 
 def test_options_reach_the_score_and_json(toy):

@@ -153,6 +153,60 @@ def test_equals_pycocotools_frame_by_frame_and_pooled(seed, merge, tmp_path):
             assert alone is None or by_frame[key] == pytest.approx(alone, abs=1e-9), key
 
 
+def test_an_object_outside_the_range_excuses_one_box_and_a_crowd_any_number():
+    """Two boxes within the range lie on an object beyond it: the second is a false one, which halves the precision."""
+    large = [0, 0, 20, 20]
+    said = Detections.of({"a": ([1] * 3, [[0, 0, 19, 20], [0, 0, 20, 19], [50, 0, 10, 10]], [0.9, 0.8, 0.7])})
+    for crowd, ap in ((False, 0.5), (True, 1.0)):
+        truth = Boxes(["a"], [0, 0], [1, 1], [large, [50, 0, 10, 10]], crowd=np.array([crowd, False]))
+        assert frame_ap(said, truth, area_range=(0, 390)) == {"a": pytest.approx(ap)}
+    assert mean_ap(said, truth, area_range=(0, 390)).objects == 1
+
+
+def test_an_object_within_the_range_is_preferred_to_one_outside_that_overlaps_more():
+    """Overlap 100/150 with the object of 100 square pixels, 150/160 with that of 160."""
+    truth = Boxes.of({"a": ([1, 1], [[0, 0, 10, 16], HERE])})
+    said = Detections.of({"a": ([1], [[0, 0, 10, 15]], [0.5])})
+    assert frame_ap(said, truth, area_range=(0, 150)) == {"a": 1.0}
+
+
+@pytest.mark.parametrize(("most", "found"), [(100, 1.0), (99, None)])
+def test_both_ends_of_a_range_belong_to_it(most, found):
+    truth = Boxes.of({"a": ([1], [HERE])})
+    assert frame_ap(SAID, truth, area_range=(0, most)) == {"a": found}
+    assert frame_ap(SAID, truth, area_range=(200 - most, 1000)) == {"a": found}
+
+
+@pytest.mark.rival
+@pytest.mark.parametrize("scale", [3.2, 9.6])
+@pytest.mark.parametrize("seed", range(6))
+def test_ranges_of_areas_equal_pycocotools(seed, scale, tmp_path):
+    """Sides of 10 become 32 or 96, where the ranges meet; half of the segments are smaller than their boxes."""
+    pytest.importorskip("pycocotools")
+    truth, said = coco_oracle.random_boxes(seed, frames=8)
+    rng = np.random.default_rng(seed)
+    box = truth.box * scale
+    area = box[:, 2] * box[:, 3] * rng.choice([1.0, 0.5], len(box))
+    truth = Boxes(
+        truth.frames, truth.frame, truth.category, box, crowd=truth.crowd, area=area, categories=truth.categories
+    )
+    said = Detections(said.frames, said.frame, said.category, said.box * scale, said.score)
+    there = json.loads(write_coco(tmp_path / "truth.json", truth).read_text())
+    seen = json.loads(write_coco_results(tmp_path / "said.json", said, truth).read_text())
+    ranges = {"small": (0, 1024), "medium": (1024, 9216), "large": (9216, 1e10), (500.0, 2000.0): (500, 2000)}
+    for name, merge in ((name, merge) for name in ranges for merge in (False, True)):
+        theirs = {"area_range": ranges[name], "merge": merge, "iou": [0.5, 0.75]}
+        ours = {**theirs, "area_range": name}
+        expected = coco_oracle.mean(coco_oracle.evaluate(there, seen, **theirs))
+        pooled = mean_ap(said, truth, **ours).value
+        assert (pooled is None) == (expected is None)
+        assert expected is None or pooled == pytest.approx(expected, abs=1e-9)
+        for image, (key, found) in zip(truth.image_ids, frame_ap(said, truth, **ours).items(), strict=True):
+            alone = coco_oracle.mean(coco_oracle.evaluate(there, seen, [image], **theirs))
+            assert (found is None) == (alone is None), key
+            assert alone is None or found == pytest.approx(alone, abs=1e-9), key
+
+
 @pytest.mark.rival
 @pytest.mark.parametrize("objects", [7, 29, 100])
 def test_recall_points_are_reached_as_in_pycocotools(objects, tmp_path):

@@ -40,7 +40,7 @@ def test_the_arrays_of_the_toy():
     assert frames.group_names == ("x", "y", "z")
     assert "".join(frames.type) == "PBIPIBPPB"
     assert [frames.labels_of(i) for i in (1, 2, 4)] == [(1, 2), (3,), ()]
-    assert (frames.n, len(frames), frames.pairs, frames.classes) == (4, 4, 5, 4)
+    assert (frames.n, frames.pairs, frames.classes) == (4, 5, 4)
     assert repr(frames) == "FrameSets(4 anchors, 5 similar frames, 3 groups, 4 classes)"
     assert frames.within(1).tolist() == [True, True, False, True, True]
 
@@ -217,7 +217,10 @@ def test_a_record_without_its_names_is_refused(tmp_path, change):
         ({"labels": {**oracle.LABELS, "a": [True]}}, r"labels\['a'\] has True"),
         ({"labels": {**oracle.LABELS, "a": [1.0]}}, r"labels\['a'\] has 1.0"),
         ({"labels": {**oracle.LABELS, "a": "12"}}, r"labels\['a'\] is '12'"),
-        ({"labels": {**oracle.LABELS, "a": 3}}, r"labels\['a'\] is 3: give a list"),
+        ({"labels": {**oracle.LABELS, "a": 3.0}}, r"labels\['a'\] is 3.0: give class numbers$"),
+        ({"labels": {**oracle.LABELS, "a": True}}, r"labels\['a'\] is True: give class numbers"),
+        ({"labels": {**oracle.LABELS, "a": "dog"}}, r"labels\['a'\] is 'dog': give class numbers, such as the places"),
+        ({"labels": {**oracle.LABELS, "a": ["dog"]}}, r"labels\['a'\] has 'dog': a label is .*, such as the places of"),
         ({"labels": {**oracle.LABELS, "z": [3]}}, "labels has keys that match nothing in sets, 1 in all: z"),
         ({"labels": {"a": [0]}}, "labels lacks 3 of 4 anchors: b, c, d"),
         ({"labels": [0, 1]}, "labels is "),
@@ -281,6 +284,15 @@ def test_of_equal_scores_the_first_wins_and_ties_are_counted():
     assert pmk.Predictions.of({"a": 3, "b": 0}).ties == 0
 
 
+def test_one_class_needs_no_list_and_numbers_may_come_out_of_tensors():
+    torch = pytest.importorskip("torch")
+    one = pmk.FrameSets({"a": ["a2"]}, {"a": 2, "a2": torch.tensor(1)})
+    assert (one.labels_of(0), one.labels_of(1)) == ((2,), (1,))
+    said = dict(zip(one.frames, torch.eye(3)[[2, 0]].argmax(1), strict=True))
+    assert pmk.Predictions.of(said).values.tolist() == [2, 0]
+    assert pmk.Predictions.of({"a": np.array(2)}).scores is None
+
+
 @pytest.mark.parametrize("values", [{"a": 3, "b": 0}, {"a": [0.5, -math.inf], "b": [1, 2]}])
 def test_predictions_are_saved_and_loaded(tmp_path, values):
     predictions = pmk.Predictions.of(values)
@@ -307,7 +319,9 @@ def test_a_record_of_both_classes_and_scores_is_refused(tmp_path):
         ({"a": [0.0, 1.0], "b": [0.0]}, r"predictions\['b'\] has scores of shape \(1,\)"),
         ({"a": [0.0, 1.0], "b": 1}, r"predictions\['b'\] and predictions\['a'\] are unlike"),
         ({"a": -1}, r"predictions\['a'\] is -1"),
-        ({"a": 1.0}, r"predictions\['a'\] is 1.0: a class is a whole number"),
+        ({"a": 1.0}, r"predictions\['a'\] is 1.0: a class is a whole number from 0 to 999999$"),
+        ({"a": "dog"}, r"predictions\['a'\] is 'dog': a class is .* the places of names in a list"),
+        ({"a": np.array(1.5)}, r"predictions\['a'\] is 1.5"),
         ({"a": True}, r"predictions\['a'\] is True"),
         ({"a": "dog"}, r"predictions\['a'\] is 'dog'"),
         ({"a": ["x", "y"]}, r"predictions\['a'\] has type <U1"),
@@ -342,6 +356,28 @@ def test_aligned_takes_keys_in_any_order_and_arrays_of_models():
     assert pmk.aligned(pmk.Predictions.of(turned), frames).tolist() == expected
     many = np.array([expected, expected], dtype=np.int8)
     assert pmk.aligned(many, frames).tolist() == [expected, expected]
+    scores = np.eye(4)[[expected, expected[::-1]]]
+    assert pmk.aligned(scores, frames).tolist() == [expected, expected[::-1]]
+    assert pmk.aligned(scores[0].tolist(), frames).tolist() == expected
+
+
+def test_scores_are_right_as_the_classes_that_win():
+    frames = toy(labels={**oracle.LABELS, "b": [1, 2, 3], "a-1": [0, 3]})
+    scores = np.random.default_rng(0).integers(3, size=(5, 2, 9, 4)).astype(np.float32)
+    for found, expected in zip(frames.correct(scores), frames.correct(scores.argmax(axis=-1)), strict=True):
+        assert found.shape[:2] == (5, 2)
+        assert np.array_equal(found, expected)
+
+
+def test_no_number_that_is_no_class_is_right():
+    frames = toy(labels={**oracle.LABELS, "b": [1, 2, 3], "a-1": [0, 3]})
+    for strange in (-1, -2, -3, 4):
+        assert not any(part.any() for part in frames.correct(np.full(9, strange)))
+
+
+def test_sets_with_unlike_labels_are_told_whatever_their_number():
+    frames = toy(labels={"a": [0], "a-1": [0, 3], "b": [1, 2], "b-2": [1, 2, 3], "c": [3], "d": [0, 1], "d+1": [0, 1]})
+    assert "2 sets have frames with other labels than their anchors: a, b" in frames.warnings
 
 
 @pytest.mark.parametrize("missing", ["wrong", "skip"])
@@ -364,7 +400,12 @@ def test_missing_predictions_are_listed():
         ({"x": 0, "y": 1}, "has no key that is a frame of the sets: it has x, y; the sets have a, b"),
         ({**oracle.PREDICTIONS, "d+1": 4}, r"predictions of 'd\+1' is class 4, but the classes are 0\.\.3"),
         ([0] * 8, r"shape \(8,\)"),
-        ([0.0] * 9, "type float64"),
+        ([0.0] * 9, r"type float64: give whole numbers, .* 9 frames .* or scores of shape \(..., 9, 4\)"),
+        ([[0.0] * 4] * 8, r"shape \(8, 4\)"),
+        (np.zeros((9, 5)), r"scores of 5 classes, but the classes are 0\.\.3: fold the scores"),
+        (np.zeros((2, 9, 3)), r"scores of 3 classes, but the classes are 0\.\.3"),
+        ([[True, 0.5, 0.0, 0.0]] * 9, r"predictions\[0, 0\] is True: give scores"),
+        (np.zeros((0, 9, 4)), r"shape \(0, 9, 4\)"),
         ([0, 0, 0, 0, -2, 0, 0, 0, 0], "predictions of 'a-1' is class -2"),
         ([[0] * 9, [0, 0, 7, 0, 0, 0, 0, 0, 0]], "predictions of 'c' is class 7"),
     ],
@@ -419,6 +460,7 @@ SOME = ["a", "b"]
         (lambda: pmk.Predictions.of({"a": [True, 0.5]}), r"predictions\['a'\]\[0\] is True"),
         (lambda: pmk.Predictions.of({"a": [1j, 0.5]}), r"predictions\['a'\] has type complex128"),
         (lambda: pmk.Predictions(SOME, [True, 2]), r"predictions\[0\] is True: give classes, or scores"),
+        (lambda: pmk.aligned([[0] * 9, [True] + [0] * 8], toy()), r"predictions\[1, 0\] is True: give whole numbers"),
         (lambda: pmk.Predictions("ab", [0, 1]), "frames is 'ab': give a list of frame keys"),
         (lambda: pmk.Predictions(None, [0]), "frames is None: give a list of frame keys"),
         (lambda: pmk.Predictions([1, 2], [0, 1]), "frames has the key 1: frames are named by texts"),
@@ -433,7 +475,10 @@ SOME = ["a", "b"]
         (lambda: toy(groups={"a": True, "b": 0, "c": 1, "d": 2}), r"groups\['a'\] is True: name the clip"),
         (lambda: toy(classes=10**40), "classes is 10{40}: give at most 1000000"),
         (lambda: toy(labels={**oracle.LABELS, "a": [5_000_000]}), r"labels\['a'\] has 5000000: .* from 0 to 999999"),
-        (lambda: toy(labels={**oracle.LABELS, "a": np.array(3)}), r"labels\['a'\] is array\(3\): give a list"),
+        (
+            lambda: toy(labels={**oracle.LABELS, "a": np.array([[3]])}),
+            r"labels\['a'\] is array\(\[\[3\]\]\): give class",
+        ),
     ],
 )
 def test_what_would_wrap_crash_or_pass_is_refused(make, message):

@@ -122,10 +122,50 @@ def test_refusals(candidates):
         review_effect(PREDICTIONS, candidates, FrameSets({**SETS, "x": []}, {**LABELS, "x": [0]}))
     with pytest.raises(InputError, match=r"no candidates: \('a', 'a\+2'\)"):
         review_effect(PREDICTIONS, candidates, FrameSets({"a": ["a+2"]}, {"a": [0]}))
-    with pytest.raises(InputError, match="predictions has no frame keys"):
-        review_effect([0] * 8, candidates, candidates)
+    with pytest.raises(InputError, match=r"predictions has shape \(7,\)"):
+        review_effect([0] * 7, candidates, candidates)
     with pytest.raises(InputError, match="none for 1 of 8"):
         review_effect({k: v for k, v in PREDICTIONS.items() if k != "b+1"}, candidates, candidates)
+
+
+def test_many_models_are_each_model():
+    case = oracle.random_case(3, anchors=14)
+    groups = {anchor: str(i // 2) for i, anchor in enumerate(case["sets"])}
+    frames = FrameSets(case["sets"], case["labels"], offsets=case["offsets"], groups=groups, classes=4)
+    rng = np.random.default_rng(3)
+    kept = frames.subset(rng.random(14) < 0.9, rng.random(frames.pairs) < 0.6)
+    models = rng.integers(0, 3, size=(2, 2, len(frames.frames)))
+    models[1] = np.where(rng.random(models[1].shape) < 0.8, [frames.labels_of(0)[0]], models[1])
+    found = review_effect(models, frames, kept, k=2)
+    assert repr(found) == f"ReviewEffect(models (2, 2), 14 anchors before, {kept.n} after)"
+    assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["after"]["n"] == kept.n
+    for place in np.ndindex(2, 2):
+        by_key = dict(zip(frames.frames, models[place].tolist(), strict=True))
+        alone = review_effect(by_key, frames, kept, k=2)
+        for side in ("before", "after"):
+            many, one = getattr(found, side), getattr(alone, side)
+            assert (many.n, many.original[place], many.perturbed[place], many.drop[place]) == (
+                one.n,
+                one.original.count,
+                one.perturbed.count,
+                one.drop.count,
+            )
+        for name in ("original_change", "perturbed_change", "drop_change"):
+            assert getattr(found, name).value[place] == pytest.approx(getattr(alone, name).value, abs=1e-12)
+        in_order = review_effect(models[place], frames, kept, k=2)
+        assert (in_order.before, in_order.after.drop) == (score(models[place], frames, k=2), alone.after.drop)
+    with pytest.raises(InputError, match="missing is 'skip'"):
+        review_effect(models, frames, kept, missing="skip")
+
+
+def test_intervals_of_many_models_are_those_of_each():
+    predictions, frames, kept = many(60, 20)
+    other = many(100, 50)[0]
+    models = np.array([[said[key] for key in frames.frames] for said in (predictions, other)])
+    found = review_effect(models, frames, kept).drop_change
+    for i, said in enumerate((predictions, other)):
+        alone = review_effect(said, frames, kept).drop_change
+        assert (found.interval[0][i], found.interval[1][i]) == pytest.approx(alone.interval, abs=1e-12)
 
 
 def test_missing_predictions_are_treated_alike(candidates):

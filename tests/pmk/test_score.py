@@ -1,8 +1,8 @@
 """PM-k: the worked examples, the slow way on random sets, k, missing predictions, intervals, what is said beside it."""
 
-import importlib
 import json
 import re
+import tracemalloc
 
 import numpy as np
 import pytest
@@ -134,20 +134,102 @@ def test_many_models_at_once_equal_one_by_one(seed, include_anchor):
         assert perturbed[place].tolist() == [score.perturbed.count for score in scores]
 
 
-def test_many_models_are_counted_in_slabs(monkeypatch):
-    said = np.random.default_rng(0).integers(4, size=(7, len(TOY.frames)))
-    whole = pmk.counts(said, TOY, k=[1, 2])
-    module = importlib.import_module("helpers.pmk.score")  # by attribute it is the function
-    monkeypatch.setattr(module.arrays, "map_tiles", _in_reverse)
-    monkeypatch.setattr(module, "_CHUNK", 2 * len(TOY.frames))
-    slabs = pmk.counts(said, TOY, k=[1, 2])
-    assert all(np.array_equal(a, b) for a, b in zip(whole, slabs, strict=True))
+def models_of(seed, empty):
+    """Sets with an empty one in some place, up to three labels, and predictions of up to twenty models, some -1."""
+    rng = np.random.default_rng(seed)
+    case = oracle.random_case(seed, classes=5)
+    anchors = [*case["sets"]]
+    anchors.insert(empty, anchors.pop(0))
+    case["sets"] = {anchor: case["sets"][anchor] for anchor in anchors}
+    case["offsets"] = {anchor: case["offsets"][anchor] for anchor in case["sets"]}
+    for labels in case["labels"].values():
+        labels |= set(rng.choice(5, rng.integers(2), replace=False).tolist())
+    frames = pmk.FrameSets(case["sets"], case["labels"], classes=5)
+    truth = np.array([case["predictions"][frame] for frame in frames.frames])
+    said = rng.integers(-1, 5, size=(rng.integers(1, 21), len(truth)))
+    return case, frames, np.where(rng.random(said.shape) < 0.8, truth, said)
 
 
-def _in_reverse(function, rows, tile):
-    assert tile == 2
-    for start in reversed(range(0, rows, tile)):
-        function(start, min(start + tile, rows))
+@given(st.integers(0, 2**32 - 1), st.sampled_from([0, 5, 11]), st.booleans())
+def test_many_models_equal_the_slow_way(seed, empty, include_anchor):
+    case, frames, said = models_of(seed, empty)
+    original, perturbed = pmk.counts(said, frames, k=[2, 9, 1], include_anchor=include_anchor, missing="wrong")
+    for model, classes in enumerate(said.tolist()):
+        predictions = dict(zip(frames.frames, classes, strict=True))
+        for place, k in enumerate([2, 9, 1]):
+            sets = oracle.within(case["sets"], case["offsets"], k)
+            expected = oracle.counts(sets, case["labels"], predictions, include_anchor=include_anchor)
+            assert (original[model], perturbed[model, place]) == expected
+
+
+@given(st.integers(0, 2**32 - 1), st.sampled_from([np.float16, np.float32, np.float64]))
+def test_scores_are_counted_as_the_classes_that_win(seed, dtype):
+    _, frames, said = models_of(seed, 0)
+    rng = np.random.default_rng(seed)
+    scores = rng.integers(-2, 3, size=(len(said), 2, len(frames.frames), 5)).astype(dtype)  # with many equal ones
+    scores[rng.random(scores.shape) < 0.1] = -np.inf
+    scores[..., 3] = 0.0  # no frame without a finite one
+    classes = [[[row.index(max(row)) for row in rows] for rows in pair] for pair in scores.tolist()]
+    for found, expected in zip(
+        pmk.counts(scores, frames, k=[1, 3]), pmk.counts(np.array(classes), frames, k=[1, 3]), strict=True
+    ):
+        assert np.array_equal(found, expected)
+    by_key = dict(zip(frames.frames, scores[0, 0], strict=True))
+    array = pmk.score(scores[0, 0], frames)
+    assert array == pmk.score(by_key, frames)
+    assert (array.original.count, array.perturbed.count) == tuple(pmk.counts(by_key, frames))
+
+
+def test_only_empty_sets_count_by_their_anchors():
+    frames = pmk.FrameSets({"a": [], "b": []}, {"a": [0], "b": [1]})
+    for include_anchor in (True, False):
+        original, perturbed = pmk.counts([[0, 1], [0, 0], [1, 0]], frames, include_anchor=include_anchor)
+        assert original.tolist() == perturbed.tolist() == [2, 1, 0]
+
+
+@pytest.mark.parametrize(
+    ("value", "message"),
+    [
+        (np.nan, r"predictions\['a-1'\] has the score nan for class 2"),
+        (np.inf, r"predictions\['a-1'\] has the score inf for class 2"),
+        (-np.inf, r"predictions\['a-1'\] has no finite score"),
+    ],
+)
+@pytest.mark.parametrize("model", [0, 8, 19])
+def test_scores_that_no_class_can_win_are_refused_in_any_model(value, message, model):
+    scores = np.zeros((20, 9, 4), dtype=np.float32)
+    scores[model, 4, :] = -np.inf
+    scores[model, 4, 2] = value
+    for scored in (pmk.counts, pmk.aligned):
+        with pytest.raises(InputError, match=message):
+            scored(scores, TOY)
+    with pytest.raises(InputError, match=message):
+        pmk.score(scores[model], TOY)
+    with pytest.raises(InputError, match=message):
+        TOY.correct(scores)
+
+
+@pytest.mark.parametrize("model", [0, 7, 8, 16])
+def test_a_strange_class_is_refused_in_any_model(model):
+    said = np.zeros((17, 9), dtype=np.int8)
+    for strange, message in ((4, "is class 4, but the classes"), (-2, "is class -2"), (-1, "has none for 1 of 9")):
+        said[model, 2] = strange
+        with pytest.raises(InputError, match=message):
+            pmk.counts(said, TOY)
+
+
+def test_scores_are_read_a_few_models_at_a_time(tmp_path):
+    sets = {f"v{i}/1": [f"v{i}/2"] for i in range(1000)}
+    frames = pmk.FrameSets(sets, {anchor: [0] for anchor in sets}, classes=20)
+    path = tmp_path / "scores.npy"
+    np.save(path, np.random.default_rng(0).normal(size=(50, 2000, 20)).astype(np.float32))
+    scores = np.load(path, mmap_mode="r")
+    tracemalloc.start()
+    original, _ = pmk.counts(scores, frames)
+    peak = tracemalloc.get_traced_memory()[1]
+    tracemalloc.stop()
+    assert original.shape == (50,)
+    assert peak < scores.nbytes / 5  # 8,192 frames as columns, with marks: a sixth of these scores, however many models
 
 
 @given(st.integers(0, 2**32 - 1))
@@ -242,6 +324,8 @@ def test_nothing_left_is_refused():
 def test_many_models_cannot_skip():
     with pytest.raises(InputError, match="missing is 'skip'"):
         pmk.counts(oracle.PREDICTIONS, TOY, missing="skip")
+    with pytest.raises(InputError, match="missing is 'drop': choose one of error, wrong, skip"):
+        pmk.counts(np.zeros((9, 4)), TOY, missing="drop")
     assert pmk.counts(without("a-1"), TOY, missing="wrong")[1] == 1
 
 
@@ -252,6 +336,8 @@ def test_predictions_for_other_frames_and_ties_are_named():
     assert count(score) == (3, 2, 1)
     assert "equal top scores in 1 of 10 frames: the first class counts" in score.warnings
     assert "1 of 10 predictions are for frames in no set: z" in score.warnings
+    rows = np.array([scores[frame] for frame in TOY.frames])
+    assert "equal top scores in 1 of 9 frames: the first class counts" in pmk.score(rows, TOY).warnings
 
 
 def test_one_model_at_a_time():

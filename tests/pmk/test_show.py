@@ -56,8 +56,13 @@ def test_the_report_has_the_accuracy_beside_the_drop(scores):
     for name, text in show.lines(scores):
         assert f"<th scope='row'>{name}</th><td>{text}</td>" in page
     assert f"{scores[0].original.count} of 12 anchors are right" in page
-    assert "all the similar frames within 4 of it" in page
+    assert "with all similar frames within 4 frames of them." in page
     assert page.count("beyond k = 1 and do not count") == 1
+
+
+def test_a_report_of_nothing_is_refused():
+    with pytest.raises(InputError, match="scores is empty: give at least one"):
+        show.report([], title="A model")
 
 
 def test_lines(scores):

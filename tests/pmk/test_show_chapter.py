@@ -36,6 +36,8 @@ def test_a_set_names_its_wrong_frames(toy):
 
 def test_a_set_that_cannot_be_drawn(toy):
     answers = dict.fromkeys(toy.frames, 0)
+    with pytest.raises(InputError, match="frames is a dict: give FrameSets"):
+        show.frame_set({"v/5": []}, answers, "v/5")
     with pytest.raises(InputError, match="anchor is 'v/3': the sets have no such anchor"):
         show.frame_set(toy, answers, "v/3")
     bare = pmk.FrameSets({"a": ["b"]}, {"a": [0]})
@@ -71,6 +73,9 @@ def test_smoothing_says_where_it_ends(made, said):
     for part in (effects[:1], effects[1:]):
         with pytest.raises(InputError, match="effects needs window 1 and a larger one"):
             show.smoothing(part)
+    scores = np.stack([said.values] * 2)
+    with pytest.raises(InputError, match="effects is of several models: draw one"):
+        show.smoothing(pmk.smoothing_effect(scores, made.reviewed, windows=[1, 3], places=made.places))
 
 
 def test_scatter_says_counts_and_line():

@@ -201,6 +201,8 @@ def test_bad_frame_rates(rate):
         ([[0.5, 0.0]], "the timeline has 2 frames"),
         ([0.5, 0.0], r"scores has shape \(2,\)"),
         ([["a", "b"], ["a", "b"]], "type <U1"),
+        ([[0.5, 0.0], [True, 1]], r"scores\[1, 0\] is True: give numbers"),
+        ([[0.5, 0.0], [None, 1]], r"scores\[1, 0\] is nan"),
         ([[-np.inf, -np.inf], [0, 1]], "no class that can win at frame 0"),
         ([[-np.inf, 0], [0, -np.inf]], "no class that can win at frame 0"),
     ],
@@ -279,11 +281,51 @@ def test_rows_are_those_of_score_and_flips():
     json.dumps(unsmoothed.to_dict(), allow_nan=False)
 
 
+def test_many_models_are_each_model():
+    case = oracle.random_case(5, anchors=12)
+    frames = FrameSets(case["sets"], case["labels"], offsets=case["offsets"], classes=4)
+    models = np.random.default_rng(1).normal(size=(2, 3, len(frames.frames), 4))
+    rows = smoothing_effect(models, frames, windows=[1, 3], k=3, of="votes")
+    for place in np.ndindex(2, 3):
+        alone = smoothing_effect(Predictions(frames.frames, models[place]), frames, windows=[1, 3], k=3, of="votes")
+        for row, one in zip(rows, alone, strict=True):
+            assert (row.window, row.mode, row.short, row.delay) == (one.window, one.mode, one.short, one.delay)
+            assert row.score.original[place] == one.score.original.count
+            assert row.score.perturbed[place] == one.score.perturbed.count
+            assert row.flips.value[place] == pytest.approx(one.flips.value, abs=1e-12)
+    json.dumps([row.to_dict() for row in rows], allow_nan=False)
+    one = smoothing_effect(models[0, 0], frames, windows=[3], k=3)[0]
+    assert one.score == smoothing_effect(Predictions(frames.frames, models[0, 0]), frames, windows=[3], k=3)[0].score
+
+
+def test_arrays_follow_the_places():
+    """Frames of the clip in another order than those of the sets."""
+    scores = clip([0, 0, 1, 0, 0])
+    frames = FrameSets({"v/2": ["v/1", "v/3"]}, {"v/2": [0]}, classes=3)
+    places = {key: ("v", int(key[2:])) for key in reversed(scores)}
+    models = np.array([[scores[key] for key in places], [scores["v/2"]] * 5])
+    row = smoothing_effect(models, frames, windows=[3], modes=["causal"], of="votes", places=places)[0]
+    assert (row.score.original.tolist(), row.score.perturbed.tolist()) == ([1, 0], [1, 0])
+
+
+def test_half_and_single_precision_are_widened():
+    """Limits of float64 are no numbers of float32: they must not be compared with it."""
+    for narrow in (np.float16, np.float32):
+        scores = np.array([[0.5, 0.25], [0.125, 0.75]], dtype=narrow)
+        assert smooth(scores, line(2), window=3).classes.tolist() == [1, 1]
+
+
 def test_effect_refusals():
     frames = FrameSets({"v/1": ["v/2"]}, {"v/1": [0]}, classes=3)
     scores = clip([0, 0, 0])
     with pytest.raises(InputError, match="predictions has classes only"):
         smoothing_effect({"v/1": 0, "v/2": 0}, frames)
+    with pytest.raises(InputError, match=r"predictions has shape \(3, 2\) and type int64: smoothing needs the scores"):
+        smoothing_effect(np.zeros((3, 2), dtype=int), frames)
+    with pytest.raises(InputError, match=r"predictions has shape \(3, 3\) .* shape \(\.\.\., 2 frames, classes\)"):
+        smoothing_effect(np.zeros((3, 3)), frames)
+    with pytest.raises(InputError, match=r"predictions\[1, 0\] is True: give scores"):
+        smoothing_effect([[0.5, 0.5, 0.0], [True, 0.5, 0.0]], frames)
     with pytest.raises(InputError, match="predictions has none for 1 of 2 frames: v/2"):
         smoothing_effect({"v/1": scores["v/1"]}, frames)
     with pytest.raises(InputError, match="places lacks 1 frames of the sets: v/2"):
@@ -323,7 +365,7 @@ def test_scores_too_large_to_average_are_refused():
         ({"modes": "causal"}, "modes is 'causal'"),
         ({"modes": []}, "modes is"),
         ({"k": [1, 2]}, "k is"),
-        ({"places": [1]}, "places is a list"),
+        ({"places": [1]}, r"places is \[1\]: give a mapping"),
         ({"places": {"v/2": ("v", True), "v/3": ("v", 2)}}, "places.* has True"),
         ({"places": {"v/2": (["v"], 1), "v/3": ("v", 2)}}, "places.* is"),
         ({"places": {"v/2": ("v", 10**30), "v/3": ("v", 2)}}, "places.* has 1000"),

@@ -46,6 +46,27 @@ def test_sets_become_clips():
     assert repr(line) == "Timeline(9 frames in 4 clips, 1 hole)"
 
 
+def test_named_clips_in_the_order_of_the_mapping():
+    line = Timeline.of_places({"b7": ("b", 7), "a1": ("a", 1), "b8": ("b", 8), "c": (3, -2)})
+    assert (line.clip.tolist(), line.time.tolist(), line.clips) == ([0, 1, 0, 2], [7, 1, 8, -2], 3)
+    assert line.at(1).tolist() == [2, -1, -1, -1]
+
+
+@pytest.mark.parametrize(
+    ("places", "message"),
+    [
+        ([("v", 1)], r"places is \[\('v', 1\)\]: give a mapping of frame to clip and frame number"),
+        ({}, r"places is \{\}"),
+        ({"a": ("v", 1, 2)}, r"places\['a'\] is \('v', 1, 2\): give the clip and the frame number in it"),
+        ({"a": ("v", 1.0)}, r"places\['a'\] has 1.0: frame numbers lie within"),
+        ({"a": ("v", 1), "b": ("v", 1)}, r"time\[0\] and time\[1\] are both 1 in clip 0"),
+    ],
+)
+def test_bad_places(places, message):
+    with pytest.raises(InputError, match=message):
+        Timeline.of_places(places)
+
+
 def test_refusals():
     with pytest.raises(InputError, match=r"time\[0\] and time\[2\] are both 4 in clip 9"):
         Timeline([9, 9, 9], [4, 5, 4])
@@ -53,11 +74,22 @@ def test_refusals():
         Timeline([0, 0], [1])
     with pytest.raises(InputError, match="type float64"):
         Timeline([0, 0], [1.0, 2.0])
+    with pytest.raises(InputError, match=r"time\[0\] is True: give a whole number for each frame"):
+        Timeline([0, 0], [True, 2])
+    with pytest.raises(InputError, match="clip is empty: give a whole number for each frame"):
+        Timeline([], [])
     with pytest.raises(InputError, match="frames has no offsets"):
         Timeline.of(FrameSets({"a": ["x"]}, {"a": [0]}))
     shared = FrameSets({"v/1": ["v/2"], "v/3": ["v/2"]}, {"v/1": [0], "v/3": [0]}, groups={"v/1": "v", "v/3": "v"})
     with pytest.raises(InputError, match="1 frames in several sets: v/2"):
         Timeline.of(shared)
+
+
+def test_the_numbers_are_its_own():
+    time = np.array([1, 2])
+    line = Timeline([0, 0], time)
+    time[0] = 7
+    assert line.time.tolist() == [1, 2]
 
 
 @pytest.mark.parametrize("time", [[0, 2**62], [-(2**62), 0], np.array([0, 2**64 - 1], dtype=np.uint64)])

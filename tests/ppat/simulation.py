@@ -88,3 +88,8 @@ def uniform_draws(size: int, budget: int, trials: int, *, seed: int) -> tuple[np
     """The same for uniform draws."""
     ones = np.ones(size)
     return draws(Case(ones, ones, ones, epsilon=1.0), budget, trials, seed=seed)
+
+
+def zero_one(case: Case) -> Case:
+    loss, proxy = ((x > np.quantile(x, 0.8)).astype(float) for x in (case.loss, case.proxy))
+    return Case(loss, proxy, case.scores, case.epsilon)

@@ -9,7 +9,7 @@ from helpers import ppat
 from helpers.cli import main
 from helpers.errors import InputError
 from helpers.ppat import show
-from helpers.ppat.weights import uniform_q
+from helpers.ppat.weighting import uniform_q
 
 from ..selfcontained import addresses_outside
 

@@ -10,7 +10,7 @@ from scipy import stats
 from helpers import ppat
 from helpers.errors import InputError
 from helpers.ppat.control import controlled
-from helpers.ppat.weights import uniform_q
+from helpers.ppat.weighting import uniform_q
 
 from . import simulation
 

@@ -8,7 +8,7 @@ import pytest
 
 from helpers import ppat
 from helpers.ppat.control import Terms, controlled, unbiased_variance
-from helpers.ppat.weights import gamma, steps
+from helpers.ppat.weighting import gamma, steps
 
 from . import oracle
 

@@ -13,7 +13,7 @@ from scipy.optimize import minimize_scalar
 from helpers import ppat
 from helpers.errors import InputError
 from helpers.ppat.control import controlled, is_defined, quantile
-from helpers.ppat.weights import gamma, steps, terms, uniform_q
+from helpers.ppat.weighting import gamma, steps, terms, uniform_q
 
 CONTROLS = (0.0, 0.7, 1.0, "dagger", "star", "predictable")
 

@@ -7,7 +7,7 @@ import pytest
 
 from helpers import ppat
 from helpers.ppat.control import controlled
-from helpers.ppat.weights import gamma, terms
+from helpers.ppat.weighting import gamma, terms
 
 LOSS = np.array([1, 0.2, 2.5, 0.4, 0.9, 3])
 PROXY = np.array([0.8, 0.3, 2, 0.5, 1.2, 2.6])

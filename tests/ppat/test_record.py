@@ -80,7 +80,7 @@ def test_units_are_in_the_file(tmp_path):
         ({"index": [5, 2, 6]}, "index[2] is 6"),
         ({"index": [5, 2, -1]}, "index[2] is -1"),
         ({"index": [5, 2]}, "index has shape (2,)"),
-        ({"index": [5.0, 2.0, 0.0]}, "index has type float64"),
+        ({"index": [5.0, 2.0, 0.0]}, "index has shape (3,) and type float64"),
         ({"proxy_loss": [2.6, 2.0]}, "proxy_loss has 2 values"),
         ({"proxy_loss": [2.6, 2.1, 0.8]}, "proxy_loss[1] is 2.1, but pool_proxy_loss[2], the same point, is 2.0"),
         ({"proxy_mean": 1.3}, "proxy_mean is 1.3, but pool_proxy_loss has mean"),

@@ -15,7 +15,7 @@ from scipy.stats import chi2, kstest
 
 from helpers import lazy, ppat
 from helpers.errors import InputError
-from helpers.ppat import proposal, sampler
+from helpers.ppat import drawing, proposal, sampler
 
 ROOT = Path(__file__).resolve().parents[2]
 PATHS = {"compiled": nullcontext, "numpy": lambda: lazy.hidden("numba")}
@@ -209,8 +209,8 @@ def test_what_is_held_at_once_changes_nothing(path, monkeypatch):
     scores = np.random.default_rng(5).lognormal(0.0, 3.0, 200)
     with path():
         whole = ppat.sample(scores, 90, trials=23, seed=2)
-        monkeypatch.setattr(sampler, "CELLS", 900)
-        monkeypatch.setattr(sampler, "AHEAD", 1)
+        monkeypatch.setattr(drawing, "CELLS", 900)
+        monkeypatch.setattr(drawing, "AHEAD", 1)
         parts = ppat.sample(scores, 90, trials=23, seed=2)
     assert np.array_equal(whole[0], parts[0])
     assert np.array_equal(whole[1], parts[1])
@@ -269,7 +269,7 @@ def test_a_pool_of_one():
 def test_alias_tables_hold_the_law(positive, zeros):
     """A point's probability is what its own cell keeps, and what other cells give it."""
     scores = np.random.default_rng(0).permutation(np.array(positive + [0.0] * zeros))
-    keeps, alias = sampler._alias_table(scores, float(np.cumsum(scores)[-1]))
+    keeps, alias = drawing._alias_table(scores, float(np.cumsum(scores)[-1]))
     assert keeps.min() >= -1e-12
     assert keeps.max() <= 1.0
     law = keeps.copy()
@@ -281,9 +281,9 @@ def test_alias_tables_hold_the_law(positive, zeros):
 
 def test_uniform_numbers_are_uniform_and_their_own():
     """200,000 numbers over trials, steps and counts: none twice, and no streak in any of the three directions."""
-    keys = sampler.trial_keys(1, range(100))
+    keys = drawing.trial_keys(1, range(100))
     step = np.arange(100, dtype=np.uint64)[:, None]
-    numbers = sampler._uniform(keys[:, None, None], step, np.arange(20, dtype=np.uint64))
+    numbers = drawing._uniform(keys[:, None, None], step, np.arange(20, dtype=np.uint64))
     assert np.unique(numbers).size == numbers.size
     assert kstest(numbers.ravel(), "uniform").pvalue > 0.001
     for axis in range(3):
@@ -403,6 +403,7 @@ def test_before_the_first_refresh_draws_are_those_of_fixed_scores():
         (lambda: ppat.sample_refreshed(MOMENTS, LOSS, np.ones(5), 2), "proxy_loss is 1.0 for every point"),
         (lambda: ppat.sample_refreshed(MOMENTS, LOSS, PROXY, 2, epsilon=0.0), "epsilon is 0.0"),
         (lambda: ppat.sample_refreshed(MOMENTS, LOSS, PROXY, 2, grid=0.0), "grid is 0.0"),
+        (lambda: ppat.sample_refreshed(MOMENTS, LOSS, PROXY, 2, intercept="no"), "intercept is 'no'"),
         (lambda: ppat.sample_refreshed(MOMENTS, LOSS, PROXY, 2, refresh=0), "refresh is 0"),
         (lambda: ppat.sample_refreshed(MOMENTS, LOSS, PROXY, 2, initial_control=np.nan), "initial_control is nan"),
     ],
@@ -428,4 +429,4 @@ def test_nowhere_to_keep_what_was_compiled():
                 raise RuntimeError("cannot cache function: no locator available")
             return function
 
-    assert sampler._compile(ReadOnly) is sampler._one_by_one
+    assert drawing._compile(ReadOnly) is drawing._one_by_one

@@ -2,7 +2,6 @@
 
 import json
 import math
-from typing import ClassVar
 
 import numpy as np
 import pytest
@@ -11,7 +10,7 @@ from hypothesis import strategies as st
 
 from helpers import ppat
 from helpers.errors import InputError
-from helpers.ppat import sequence
+from helpers.ppat import martingale, sequence
 from helpers.ppat.control import controlled, quantile
 
 from . import oracle, simulation
@@ -109,7 +108,7 @@ class TestBounded:
             assert found.low == pytest.approx(ends[0], rel=1e-11, abs=1e-11)
             assert found.high == pytest.approx(ends[1], rel=1e-11, abs=1e-11)
             assert found.kind == "time-uniform"
-            sure = sequence.certain(labels["loss"], bounds, 400)
+            sure = martingale.certain(labels["loss"], bounds, 400)
             assert np.mean((found.low > sure[0]) & (found.high < sure[1])) > 0.2
 
     def test_predictable_control(self):
@@ -138,26 +137,26 @@ class TestBounded:
         q = np.array([[float(share) for share in run.q] for run in runs])
         epsilon = 1.0 if proposal is oracle.uniform else 0.1
         run, risk, size = controlled(loss, q, pool.size), float(pool.risk), pool.size
-        z = sequence.bounded(run, loss, bounds, None, (0, 0))
+        z = martingale.bounded(run, loss, bounds, None, (0, 0))
         for alpha in (0.3, 0.8):
-            plan = sequence.Plan(alpha, tightest=2, intersect=True)
-            short = sequence.Bounded(*(part[..., : size - 1] for part in z))
-            for sign, side in zip((1, -1), sequence.sides(short, q[:, :-1], size, epsilon, plan), strict=True):
+            plan = martingale.Plan(alpha, tightest=2, intersect=True)
+            short = martingale.Bounded(*(part[..., : size - 1] for part in z))
+            for sign, side in zip((1, -1), martingale.sides(short, q[:, :-1], size, epsilon, plan), strict=True):
                 exponent = np.cumsum(side.weight * sign * (run.base[:, :-1] - risk) - side.penalty, axis=1)
                 mean = p @ np.exp(exponent)
                 assert (mean <= 1 + 1e-12).all()
                 assert mean[0] > 0.3  # the rest of it shrinks from label to label
-            ends = sequence.bernstein(run, loss, q, z, bounds, epsilon, plan)
+            ends = martingale.bernstein(run, loss, q, z, bounds, epsilon, plan)
             missed = ((ends.low > risk + 1e-12) | (ends.high < risk - 1e-12)).any(axis=1)
             assert p @ missed <= alpha
 
     def test_an_epsilon_that_was_not_used_voids_the_theorem(self):
         """The check can fail: the one point with a loss is hardly ever drawn, and the bet says that none has any."""
         q, loss = np.array([[0.01], [0.495], [0.495]]), np.array([[1.0], [0.0], [0.0]])
-        run, z = controlled(loss, q, 3), sequence.Bounded(loss, np.zeros(1), np.ones(1))
+        run, z = controlled(loss, q, 3), martingale.Bounded(loss, np.zeros(1), np.ones(1))
         means = {}
         for epsilon in (0.03, 1.0):
-            _, side = sequence.sides(z, q, 3, epsilon, sequence.Plan(0.9))
+            _, side = martingale.sides(z, q, 3, epsilon, martingale.Plan(0.9))
             means[epsilon] = q[:, 0] @ np.exp(side.weight * (1 / 3 - run.base) - side.penalty)[:, 0]
         assert means[0.03] <= 1 < 1.05 < means[1.0]
 
@@ -340,13 +339,13 @@ def missed(case: simulation.Case, budget: int, trials: int, *, first: int = 30, 
     run = controlled(loss, q, size)
     if proxy:
         run = controlled(loss, q, size, centred=case.centred[index], proxy_mean=case.proxy.mean(), **proxy)
-    plan = sequence.Plan(0.1, first=first)
+    plan = martingale.Plan(0.1, first=first)
     if bounds is None:
-        ends = sequence.asymptotic(run, plan)
+        ends = martingale.asymptotic(run, plan)
     else:
         c = case.proxy if proxy.get("intercept") else case.centred
-        z = sequence.bounded(run, loss, bounds, c[index], (c.min(), c.max()))
-        ends = sequence.bernstein(run, loss, q, z, bounds, case.epsilon, plan)
+        z = martingale.bounded(run, loss, bounds, c[index], (c.min(), c.max()))
+        ends = martingale.bernstein(run, loss, q, z, bounds, case.epsilon, plan)
     outside = (ends.low > risk) | (ends.high < risk)
     half = quantile(budget, "plugin", 0.9) * np.sqrt(run.variances("plugin"))
     fixed = (np.abs(run.estimates() - risk) > half)[:, first - 1 :]
@@ -359,15 +358,10 @@ EQUAL = simulation.Case(NICE.loss, NICE.proxy, np.ones(2000), epsilon=1.0)
 TRIALS, BAND = 600, 0.037
 
 
-def zero_one(case: simulation.Case) -> simulation.Case:
-    loss, proxy = ((x > np.quantile(x, 0.8)).astype(float) for x in (case.loss, case.proxy))
-    return simulation.Case(loss, proxy, case.scores, case.epsilon)
-
-
 class TestAllLooks:
     """Nominal level .9 for all looks together; draws come from the tests' own sampler."""
 
-    @pytest.mark.parametrize("case", [zero_one(NICE), zero_one(EQUAL)], ids=["chosen", "uniform"])
+    @pytest.mark.parametrize("case", [simulation.zero_one(NICE), simulation.zero_one(EQUAL)], ids=["chosen", "uniform"])
     @pytest.mark.parametrize("proxy", [{}, {"control": 0.8}, {"control": 0.8, "intercept": True}], ids=str)
     def test_with_bounds_it_covers(self, case, proxy):
         sequence_missed, fixed_missed = missed(case, 300, TRIALS, bounds=(0, 1), **proxy)
@@ -396,113 +390,6 @@ class TestAllLooks:
 
     def test_documented_failure_under_a_bad_surrogate(self):
         assert missed(simulation.bad_surrogate(2000, seed=1), 500, TRIALS, first=100)[0] > 0.1 + BAND
-
-
-class TestStopping:
-    """Three rules of stopping, from the same runs."""
-
-    pool = ppat.Pool(zero_one(NICE).loss, proxy_loss=zero_one(NICE).proxy)
-    options: ClassVar = {"budget": 200, "width": 0.12, "first": 30, "epsilon": 0.3, "seed": 4, "tightest": 120}
-
-    def test_only_the_sequence_survives_all_rules(self):
-        """1000 runs. Uniform draws, for which a bound of the loss is worth most."""
-        found = ppat.stopping(
-            self.pool, np.ones(2000), **{**self.options, "epsilon": 1.0, "width": 0.1, "budget": 300}, bounds=(0, 1)
-        )
-        fixed, safe = (
-            {rule: found.row(kind, rule) for rule in sequence.RULES} for kind in ("fixed number", "time-uniform")
-        )
-        assert fixed["fixed budget"]["coverage"] == pytest.approx(0.9, abs=0.03)
-        assert fixed["target excluded"]["coverage"] < 0.6
-        assert fixed["every look"]["coverage"] == fixed["target excluded"]["coverage"]
-        assert fixed["narrow enough"]["labels"] < 250
-        for row in safe.values():
-            assert row["coverage"] >= 0.9
-        assert safe["fixed budget"]["labels"] == 300
-        assert safe["fixed budget"]["width"] > fixed["fixed budget"]["width"]
-
-    @pytest.mark.parametrize("bounds", [None, (0, 1)])
-    @pytest.mark.parametrize("proxy", [{}, {"control": 0.7}, {"control": 0.7, "intercept": True}], ids=str)
-    def test_is_what_the_public_functions_say(self, bounds, proxy):
-        scores, target = NICE.scores, 0.3
-        found = ppat.stopping(
-            self.pool, scores, trials=12, bounds=bounds, target=target, confidence=0.6, **self.options, **proxy
-        )
-        indices, q = ppat.sample(scores, 200, trials=12, epsilon=0.3, seed=4)
-        expected: dict = {}
-        for index, share in zip(indices, q, strict=True):
-            given = {"loss": self.pool.loss[index], "q": share, "pool_size": 2000, "confidence": 0.6}
-            if proxy:
-                over = self.pool.proxy_loss
-                given |= {"proxy_loss": over[index], "pool_proxy_loss": over, **proxy}
-            fixed = ppat.estimates(**given)
-            limits = {} if bounds is None else {"bounds": bounds, "epsilon": 0.3}
-            safe = ppat.confidence_sequence(**given, **limits, first=30, tightest=120)
-            for kind, ends in (("fixed number", fixed), (safe.kind, safe)):
-                looks = range(30, 201)
-                intervals = {m: (ends.low[m - 1], ends.high[m - 1]) for m in looks}
-                narrow = [m for m in looks if intervals[m][1] - intervals[m][0] <= 0.12]
-                out = [m for m in looks if not intervals[m][0] <= target <= intervals[m][1]]
-                covers = {m: low <= self.pool.risk <= high for m, (low, high) in intervals.items()}
-                for rule, at in (
-                    ("fixed budget", 200),
-                    ("narrow enough", [*narrow, 200][0]),
-                    ("target excluded", [*out, 200][0]),
-                ):
-                    span = intervals[at][1] - intervals[at][0]
-                    expected.setdefault((kind, rule), []).append((at, covers[at], span))
-                expected.setdefault((kind, "every look"), []).append((200, all(covers.values()), np.nan))
-        assert len(found.rows) == len(expected) == 8
-        for (kind, rule), trials in expected.items():
-            row, (labels, covered, width) = found.row(kind, rule), np.array(trials, dtype=float).T
-            assert row["labels"] == pytest.approx(labels.mean())
-            assert row["coverage"] == pytest.approx(covered.mean())
-            assert row["early"] == pytest.approx(np.mean(labels < 200))
-            if rule != "every look":
-                assert row["width"] == pytest.approx(width.mean(), rel=1e-9)
-                assert row["width_se"] == pytest.approx(width.std(ddof=1) / math.sqrt(12), rel=1e-9)
-        if bounds is None:  # the rules do stop
-            assert 30 < found.row("fixed number", "target excluded")["labels"] < 200
-
-    def test_batches_change_nothing(self, monkeypatch):
-        whole = ppat.stopping(self.pool, NICE.scores, trials=7, **self.options)
-        monkeypatch.setattr(sequence, "DRAWS", 2400)
-        assert ppat.stopping(self.pool, NICE.scores, trials=7, **self.options) == whole
-
-    def test_report(self):
-        found = ppat.stopping(self.pool, NICE.scores, trials=3, **self.options)
-        assert json.loads(json.dumps(found.to_dict(), allow_nan=False))["budget"] == 200
-        assert len(repr(found).splitlines()) == 9
-        with pytest.raises(InputError, match="no row of 'time-uniform'"):
-            found.row("time-uniform", "fixed budget")
-
-    def test_runs_without_an_interval_are_counted(self):
-        """Two of 2000 points have a loss: most runs see none, and say so."""
-        pool = ppat.Pool(np.eye(1, 2000, 5)[0] + np.eye(1, 2000, 9)[0])
-        found = ppat.stopping(pool, np.ones(2000), trials=20, **{**self.options, "epsilon": 1.0})
-        row = found.row("asymptotic time-uniform", "fixed budget")
-        assert 10 < row["undefined"] < 20
-
-    @pytest.mark.parametrize(
-        ("change", "message"),
-        [
-            ({"budget": 20}, "budget is 20 and first is 30"),
-            ({"budget": 3000}, "budget is 3000"),
-            ({"width": 0}, "width is 0"),
-            ({"target": "low"}, "target is 'low'"),
-            ({"bounds": (0, 0.5)}, "outside bounds"),
-            ({"bounds": (0, 1), "epsilon": 0.0}, "epsilon is 0, but bounds"),
-            ({"intercept": True}, "intercept is True, but there is no control"),
-            ({"trials": 1}, "trials is 1"),
-            ({"scores": np.ones(7)}, "scores has 7 values"),
-            ({"pool": ppat.Pool(np.ones(2000)), "control": 1.0}, "no proxy_loss"),
-            ({"variance": "best"}, "variance is 'best'"),
-        ],
-    )
-    def test_refusals(self, change, message):
-        options = {"pool": self.pool, "scores": NICE.scores, "trials": 2, **self.options, **change}
-        with pytest.raises(InputError, match=message):
-            ppat.stopping(options.pop("pool"), options.pop("scores"), **options)
 
 
 LABELS = {"loss": [0.3, 1.0, 0.2], "q": [0.2, 0.2, 0.3], "pool_size": 6, "bounds": (0, 1), "epsilon": 0.5}

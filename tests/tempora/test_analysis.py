@@ -17,8 +17,9 @@ from helpers.tempora import score
 from helpers.tempora.analysis import availability, break_even, harmful_adaptation, pareto, rank_agreement, rankings
 from helpers.tempora.interval import Contributions, Phase, bootstrap, contributions, seed_interval
 from helpers.tempora.latency import latency_table
-from helpers.tempora.record import Trace, ms_text, parse_ms
+from helpers.tempora.record import Trace
 from helpers.tempora.scenario import Scenario, scenarios
+from helpers.tempora.times import ms_text, parse_ms
 
 # few different utilities, so that ties are common
 tables = st.integers(1, 5).flatmap(
@@ -170,6 +171,7 @@ def test_ranking_refusals():
     refused("utilities[1, 0] is nan", rankings, [[0.1], [math.nan]], ["A", "B"])
     refused("utilities has shape (2, 0)", rankings, np.zeros((2, 0)), ["A", "B"])
     refused("utilities is no array", rankings, [[0.1, 0.2], [0.2]], ["A", "B"])
+    refused("utilities[1, 0] is True: give a row of numbers", rankings, [[0.1, 0.2], [True, 0.3]], ["A", "B"])
     refused("decimals is -1", rankings, [[0.1], [0.2]], ["A", "B"], decimals=-1)
 
 

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from helpers import tempora
 from helpers.errors import InputError
 from helpers.tempora import parse_ms, read, read_upstream
-from helpers.tempora.record import ms_text, parse_ms_row
+from helpers.tempora.times import ms_text, parse_ms_row
 
 FIELDS = ("correct", "size", "intrinsic_ns", "extrinsic_ns", "arrival_ns", "served")
 CONTEXT = ("corruption", "method", "device", "policy", "reference_ns", "live", "provenance")

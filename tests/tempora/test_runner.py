@@ -844,7 +844,7 @@ def test_a_method_needs_all_four_members(member):
         ([(GOOD, np.zeros((10, 1), int))], "stream[0] has 10 inputs and labels of shape (10, 1)"),
         ([(GOOD, [0] * 10), (GOOD[:0], [])], "stream[1] has 0 inputs and labels of shape (0,)"),
         ([(GOOD, [0] * 9 + [2])], "the labels on batch 0 of 1[9] is 2: with 2 classes"),
-        ([(GOOD, [0.0] * 10)], "the labels on batch 0 of 1 has type float64"),
+        ([(GOOD, [0.0] * 10)], "the labels on batch 0 of 1 has shape (10,) and type float64"),
     ],
 )
 def test_a_stream_without_usable_batches_is_refused(stream, message):

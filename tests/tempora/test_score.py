@@ -147,7 +147,8 @@ def test_a_function_is_asked_about_the_switch():
         ([0, 0, 0.5, -0.5], r"frozen_accuracy\[3\] is -0.5: an accuracy lies in"),
         ([0.5] * 3, r"frozen_accuracy has shape \(3,\) and type float64: give one accuracy, or 4 of them"),
         (lambda m: [0.5] * 4, r"frozen_accuracy has shape \(4,\) and type float64: give one accuracy, or 2 of them"),
-        ("high", "frozen_accuracy has shape"),
+        ("high", "frozen_accuracy has type <U4: give one accuracy, or 4 of them"),
+        ([0.5, 0.5, 0.5, True], r"frozen_accuracy\[3\] is True: give one accuracy"),
     ],
 )
 def test_frozen_accuracies_that_are_refused(frozen, message):
@@ -543,3 +544,10 @@ def test_scoring_needs_numpy_and_scipy_only():
         "sys.exit(bool({'torch', 'matplotlib', 'pandas', 'seaborn', 'tqdm'} & set(sys.modules)))"
     )
     assert subprocess.run([sys.executable, "-c", code]).returncode == 0
+
+
+def test_two_batches_have_the_covariance_of_the_source():
+    found = tempora.continuous(tempora.Trace([2, 6], 10, 40, 60), threshold_ms=100, reference_ms=40, ddof=1)
+    assert found.weights.tolist() == [1.0, 0.5]
+    assert found.alignment == pytest.approx(-0.1)  # twice the population's
+    assert found.utility == pytest.approx(0.4 * 0.75 - 0.1)

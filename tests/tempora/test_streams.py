@@ -52,10 +52,10 @@ def test_batches_of_64_by_default():
         ({"labels": LABELS - 1}, "labels[0] is -1: give whole numbers of at least 0"),
         ({"labels": LABELS * 1.0}, "labels has shape (10,) and type float64"),
         ({"labels": LABELS[:, None]}, "labels has shape (10, 1)"),
-        ({"inputs": PICTURES[:0], "labels": LABELS[:0]}, "labels has shape (0,)"),
+        ({"inputs": PICTURES[:0], "labels": LABELS[:0]}, "labels is empty"),
         ({"order": [0, 10]}, "order[1] is 10: there are 10 rows, counted from 0"),
         ({"order": [0, 3, -1]}, "order[2] is -1"),
-        ({"order": np.array([], int)}, "order has shape (0,)"),
+        ({"order": np.array([], int)}, "order is empty"),
         ({"batch": 0}, "batch is 0: give a whole number of at least 1"),
     ],
 )

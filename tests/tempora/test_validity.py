@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from helpers import uncertainty
 from helpers.errors import InputError
+from helpers.tempora import least_batches, percentile, reference_latency
 from helpers.tempora.record import Trace
-from helpers.tempora.validity import least_batches, percentile, reference_latency, validity
+from helpers.tempora.validity import validity
 
 MS = 1_000_000
 

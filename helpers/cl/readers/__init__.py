@@ -4,7 +4,9 @@ from __future__ import annotations
 
 from pathlib import Path
 
+from ... import arrays
 from ...errors import InputError
+from ...records import checked_path
 from ..record import DIRECTIONS, SCALES, Run
 from . import (
     avalanche_csv,
@@ -19,7 +21,7 @@ from . import (
     trace,
     wide_csv,
 )
-from .reader import HEAD, Reader, checked_path, decoded, read_bytes
+from .reader import HEAD, Reader, decoded, read_bytes
 
 #: Every format by name.
 READERS: dict[str, Reader] = {
@@ -52,12 +54,14 @@ def read(
     """The runs of a log that another tool wrote, each with its accuracy matrix.
 
     It is always a list, in the order of the file: most files hold one run, ``logs.pyd`` of Mammoth holds one per line,
-    a raw log of FACIL one per scenario, a folder of TRACE one per metric, a long table as many as it names.
+    a raw log of FACIL one per scenario, a folder of TRACE one per metric, a long table as many as it names. Mammoth
+    writes a Class-IL run into two files: its folder of results (``data/results``) gives both matrices, told apart by
+    their scenario.
 
     Parameters
     ----------
     path : path
-        The file; for "trace" the folder.
+        The file; for "trace" the folder, for "mammoth" either.
     format : str
         "avalanche-csv", "avalanche-dict", "avalanche-text", "facil", "mammoth", "gem", "continuum", "pycil", "trace",
         "long-csv", "wide-csv", or "auto": the one grammar that fits the head of the file.
@@ -104,8 +108,7 @@ def read(
         if name not in reader.options:
             own = f" ({reader.scale})" if name == "scale" and reader.scale else ""
             raise InputError(f"{name} is {value!r}, but {reader.name} logs have their own{own}: leave it out")
-        if value not in CHOICES[name]:
-            raise InputError(f"{name} is {value!r}: choose one of {', '.join(CHOICES[name])}")
+        arrays.one_of(value, name, CHOICES[name])
     for name in ("scale", "rows"):
         if name in reader.options and name not in options:
             choices = ", ".join(map(repr, CHOICES[name]))
@@ -126,9 +129,11 @@ def sniff(path: str | Path) -> str:
     path = checked_path(path)
     if path.is_dir():
         head = "\n".join(sorted(entry.name for entry in path.iterdir()))
+        tests = {name: reader.folder for name, reader in READERS.items()}
     else:
         head = decoded(_whole_characters(read_bytes(path, "auto", HEAD)), path)
-    fitting = [reader.name for reader in READERS.values() if reader.folder == path.is_dir() and reader.sniff(head)]
+        tests = {name: reader.sniff for name, reader in READERS.items()}
+    fitting = [name for name, fits in tests.items() if fits is not None and fits(head)]
     if len(fitting) == 1:
         return fitting[0]
     if fitting:

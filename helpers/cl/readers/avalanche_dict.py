@@ -8,9 +8,10 @@ from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
+from ... import arrays
 from ...errors import InputError
 from ..record import AccuracyMatrix, Run
-from .reader import BEFORE, Cells, Log, Reader, as_float, is_number, shorten
+from .reader import BEFORE, Cells, Log, Reader, shorten
 
 KEY = re.compile(r"Top1_Acc_Exp/eval_phase/(?P<stream>[^/]{1,60})_stream(?:/Task\d{3,6})?/Exp(?P<exp>\d{3,6})")
 LOSS = re.compile(KEY.pattern.replace("Top1_Acc_Exp", "Loss_Exp"))
@@ -163,9 +164,9 @@ def _moments(log: Log, content: Mapping[str, Any], keys: Sequence[str], count: i
 
 
 def _value(log: Log, value: Any, key: str, line: int) -> float:
-    if not is_number(value):
-        raise log.fault(f"{key} is {shorten(repr(value))}: give a number", line)
-    return as_float(value)
+    if not arrays.is_number(value):
+        raise log.fault(f"{key} is {shorten(repr(value))}: give a finite number", line)
+    return float(value)
 
 
 def _entry_fault(log: Log, key: str, message: str) -> InputError:

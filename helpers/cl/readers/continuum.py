@@ -8,6 +8,7 @@ from typing import Any
 
 import numpy as np
 
+from ... import arrays
 from ..record import Run
 from .reader import MAX_TASKS, Cells, Log, Reader, shorten
 
@@ -63,7 +64,7 @@ def _evaluations(log: Log, content: dict[str, Any]) -> Iterator[tuple[int, int, 
             continue
         (predictions, targets, tasks), line = latest
         tasks = tasks.astype(int)
-        yield time, line, np.bincount(tasks, weights=predictions == targets), np.bincount(tasks)
+        yield time, line, arrays.counts(tasks, weights=predictions == targets), arrays.counts(tasks)
 
 
 def _epochs_before_test(content: dict[str, Any]) -> Iterator[int]:

@@ -6,8 +6,9 @@ import re
 from pathlib import Path
 from typing import Any
 
+from ... import arrays
 from ..record import AccuracyMatrix, Run
-from .reader import Cells, Log, Reader, as_float, is_number, shorten
+from .reader import Cells, Log, Reader, shorten
 
 SCENARIOS = {"taw": "task", "tag": "class"}
 NAME = re.compile(r"(?P<what>acc_(?P<kind>taw|tag)|raw_log)-(?P<stamp>\d{4}(?:-\d\d){4})")
@@ -88,9 +89,9 @@ def _raw(log: Log, name: str) -> list[AccuracyMatrix]:
                 "minute share the file, keep the lines of one",
                 number,
             )
-        if not is_number(entry["value"]):
-            raise log.fault(f"value is {shorten(repr(entry['value']))}: give a number", number)
-        cells.put(time, task, as_float(entry["value"]), number)
+        if not arrays.is_number(entry["value"]):
+            raise log.fault(f"value is {shorten(repr(entry['value']))}: give a finite number", number)
+        cells.put(time, task, float(entry["value"]), number)
     present = {kind: cells for kind, cells in found.items() if cells.scores}
     if not present:
         raise log.fault("no entry acc_taw or acc_tag of group 'test'")

@@ -7,10 +7,11 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+from ... import arrays
 from ...errors import InputError
 from ..record import AccuracyMatrix, Run
 from .literal import literal
-from .reader import Cells, Log, Reader, as_float, is_number, shorten
+from .reader import Cells, Log, Reader, shorten
 
 BLOCK = re.compile(r"Accuracy Matrix \((CNN|NME)\):")
 KINDS = ("CNN", "NME")
@@ -134,9 +135,9 @@ def _groups(log: Log, text: str, number: int) -> list[float]:
     found: dict[int, float] = {}
     for key, value in content.items() if isinstance(content, dict) else ():
         if match := GROUP.fullmatch(str(key)):
-            if int(match[2]) - int(match[1]) != WIDTH - 1 or not is_number(value):
+            if int(match[2]) - int(match[1]) != WIDTH - 1 or not arrays.is_number(value):
                 raise log.fault(f"group {key} is {shorten(repr(value))}: {TENS}", number)
-            found[int(match[1])] = as_float(value)
+            found[int(match[1])] = float(value)
     if sorted(found) != [WIDTH * i for i in range(len(found))] or not found:
         raise log.fault(f"groups of classes begin at {shorten(str(sorted(found)))}: {TENS}", number)
     return [found[first] for first in sorted(found)]

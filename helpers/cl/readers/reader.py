@@ -5,14 +5,13 @@ from __future__ import annotations
 import functools
 import json
 import math
-import os
 import re
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
-from ...errors import InputError, brief
+from ...errors import InputError
 from ...records import unique_keys
 from ..inputs import LIMITS
 from ..record import AccuracyMatrix, Run
@@ -29,6 +28,7 @@ BEFORE = -1
 NUMBER = re.compile(r"[+-]?(?:\d+\.?\d*|\.\d+)(?:[eE][+-]?\d{1,4})?", re.ASCII)
 KEY = re.compile(r'"([^"\\\n]{1,300})"\s*:')
 WHOLE = re.compile(r"\d{1,6}", re.ASCII)
+NUMPY = b"\x93NUMPY"
 UNREADABLE = (b"\x80", b"PK\x03\x04")  # pickles, and the archives that hold them
 
 RECIPES = {
@@ -57,23 +57,23 @@ class Reader:
         Which tool writes such files.
     scale : {"fraction", "percent"} or None
         What the tool writes; None where whoever reads the file has to say, and where it depends on the metric.
-    sniff : callable
-        Whether the head of a file, or the names in a folder, line by line, can be of this grammar.
+    sniff : callable or None
+        Whether the head of a file can be of this grammar; None where a log is no file.
     parse : callable
         ``parse(path, **options)`` gives the runs of a file, in the order in which they stand there.
     options : tuple of str
         Which of the keywords `scale`, `rows` and `direction` the grammar leaves to the caller.
-    folder : bool
-        Whether a log is a folder and not a file.
+    folder : callable or None
+        Whether a folder with these names, line by line, can be of this grammar; None where a log is no folder.
     """
 
     name: str
     source: str
     scale: str | None
-    sniff: Callable[[str], bool]
+    sniff: Callable[[str], bool] | None
     parse: Callable[..., list[Run]]
     options: tuple[str, ...] = ()
-    folder: bool = False
+    folder: Callable[[str], bool] | None = None
 
 
 class Log:
@@ -223,19 +223,16 @@ class Cells:
         return [f"{self.repeats[0]}{more}: the last one counts"]
 
 
-def checked_path(path: Any) -> Path:
-    """The path of a file, or an InputError for what names none."""
-    if not isinstance(path, str | os.PathLike) or "\0" in os.fspath(path):
-        raise InputError(f"path is {brief(path)}: give the name of a file")
-    return Path(path)
-
-
 def read_bytes(path: Path, format: str, head: int | None = None) -> bytes:
     """The bytes of a file, or its first ones; neither too large nor a file that only a pickle reader opens."""
     if path.is_dir():
         raise InputError(f"{path}: is a folder, and a log of format {format!r} is a file: name the file")
     with path.open("rb") as stream:
         content = stream.read(head or MAX_BYTES + 1)
+    if content.startswith(NUMPY):
+        raise InputError(
+            f"{path}: is a NumPy array, not a log: AccuracyMatrix(numpy.load({path.name!r}), scale=...) takes it"
+        )
     if content.startswith(UNREADABLE) or path.suffix in (".pt", ".pth", ".pkl", ".pickle", ".npz", ".ckpt"):
         recipe = RECIPES.get(format, RECIPE)
         raise InputError(f"{path}: pickles and archives are never opened here, because they can run code: {recipe}")
@@ -258,16 +255,3 @@ def shorten(text: str, limit: int = 60, *, quote: bool = True) -> str:
     """A piece of the file for a message, never a whole long line."""
     kept = text if len(text) <= limit else f"{text[:limit]}..."
     return repr(kept) if quote else kept
-
-
-def is_number(value: Any) -> bool:
-    """Whether a value of a JSON file is a number, which True is not."""
-    return isinstance(value, int | float) and not isinstance(value, bool)
-
-
-def as_float(value: float) -> float:
-    """The number as float, infinite where it is too large for one."""
-    try:
-        return float(value)
-    except OverflowError:
-        return math.inf

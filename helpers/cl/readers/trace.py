@@ -6,9 +6,10 @@ import re
 from pathlib import Path
 from typing import Any
 
+from ... import arrays
 from ...errors import InputError
 from ..record import Run
-from .reader import Cells, Log, Reader, as_float, is_number, shorten
+from .reader import Cells, Log, Reader, shorten
 
 NAME = re.compile(r"results-(\d{1,6})-(\d{1,6})-([^/\n]+)\.json")
 #: What TRACE's evaluations return: most are fractions, two count to a hundred.
@@ -23,9 +24,9 @@ SCALES = {
 }
 
 
-def sniff(head: str) -> bool:
+def sniff_folder(names: str) -> bool:
     """Whether a folder holds results under TRACE's names."""
-    return any(NAME.fullmatch(line) for line in head.split("\n"))
+    return any(NAME.fullmatch(name) for name in names.split("\n"))
 
 
 def parse(path: Path) -> list[Run]:
@@ -80,9 +81,9 @@ def _score(log: Log, metric: str, value: Any) -> float:
         raise log.fault(f"metric {shorten(metric)} is not among TRACE's {known}, so its scale is not known", 1)
     if metric == "sari" and isinstance(value, list) and len(value) == 1 and isinstance(value[0], dict):
         value = value[0].get("sari")  # as the evaluation library returns it
-    if not is_number(value):
-        raise log.fault(f"{metric} is {shorten(repr(value))}: give a number", log.line_of(metric))
-    return as_float(value)
+    if not arrays.is_number(value):
+        raise log.fault(f"{metric} is {shorten(repr(value))}: give a finite number", log.line_of(metric))
+    return float(value)
 
 
 def _runs(path: Path, names: dict[int, str], tables: dict[str, Cells], scored: set[tuple[int, int]]) -> list[Run]:
@@ -106,4 +107,4 @@ def _runs(path: Path, names: dict[int, str], tables: dict[str, Cells], scored: s
     return runs
 
 
-READER = Reader("trace", "TRACE: folder of results-*.json", None, sniff, parse, folder=True)
+READER = Reader("trace", "TRACE: folder of results-*.json", None, None, parse, folder=sniff_folder)

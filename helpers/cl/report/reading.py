@@ -4,54 +4,117 @@ from __future__ import annotations
 
 import json
 import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import yaml
+from yaml.constructor import SafeConstructor
+from yaml.resolver import Resolver
 
-from ...errors import InputError
-from ...records import unique_keys
-from ..readers.reader import checked_path
+from ...errors import InputError, brief
+from ...records import checked_path, unique_keys
 
 #: A report of 16 MiB holds about a hundred thousand cells.
 LARGEST = 16 * 2**20
 #: Levels of nesting, of which the form itself has a third.
 DEEPEST = 30
 TOO_DEEP = "nested too deeply: a report has a few levels"
+#: libyaml's parser where PyYAML was built with it: it is many times as fast, and gives the same events and lines.
+PARSER = yaml.CSafeLoader if yaml.__with_libyaml__ else yaml.SafeLoader
+TAG = "tag:yaml.org,2002:"
+TEXT = ("!", f"{TAG}str")
+FORMS = tuple(TAG + name for name in ("null", "bool", "int", "float"))
 
 
-class _Loader(yaml.SafeLoader):
-    """Plain values only: a name written twice is refused, and so are aliases, which can swell to any size.
-
-    Dates stay texts, and 1e-3 is a number, as YAML 1.2 and everybody else has it.
-    """
+class _Scalars(Resolver, SafeConstructor):
+    """What a plain text means: dates stay texts, and 1e-3 is a number, as YAML 1.2 and everybody else has it."""
 
     yaml_implicit_resolvers = {  # noqa: RUF012
-        first: [(tag, pattern) for tag, pattern in resolvers if tag != "tag:yaml.org,2002:timestamp"]
-        for first, resolvers in yaml.SafeLoader.yaml_implicit_resolvers.items()
+        first: [(tag, pattern) for tag, pattern in resolvers if tag in FORMS]
+        for first, resolvers in Resolver.yaml_implicit_resolvers.items()
     }
 
-    def compose_node(self, parent: Any, index: Any) -> Any:
-        if self.check_event(yaml.AliasEvent):
-            mark = self.peek_event().start_mark
-            raise yaml.constructor.ConstructorError(None, None, "an alias (*name): write the values out", mark)
-        return super().compose_node(parent, index)
+    def __init__(self) -> None:
+        Resolver.__init__(self)
+        SafeConstructor.__init__(self)
 
-    def construct_mapping(self, node: yaml.MappingNode, deep: bool = False) -> dict[Any, Any]:
-        seen = set()
-        for key, _ in node.value:
-            if not isinstance(key, yaml.ScalarNode) or key.tag == "tag:yaml.org,2002:merge":
-                raise yaml.constructor.ConstructorError(None, None, "a name must be plain text", key.start_mark)
-            if key.value in seen:
-                reason = f"{key.value!r} is written twice: keep one"
-                raise yaml.constructor.ConstructorError(None, None, reason, key.start_mark)
-            seen.add(key.value)
-        return {str(key): value for key, value in super().construct_mapping(node, deep=deep).items()}
+    def value(self, event: yaml.ScalarEvent) -> Any:
+        """The value of a scalar by its form, a text where that is asked for."""
+        if event.tag in TEXT:
+            return event.value
+        if event.tag is not None:
+            raise _fault(f"the tag {event.tag}: write a plain value", event)
+        tag = self.resolve(yaml.ScalarNode, event.value, event.implicit)
+        try:
+            return self.yaml_constructors[tag](self, yaml.ScalarNode(tag, event.value))
+        except ValueError as error:
+            raise _fault(f"{brief(event.value)} has the form of a number and is none", event) from error
 
 
-_Loader.add_implicit_resolver(
-    "tag:yaml.org,2002:float", re.compile(r"^[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
+_Scalars.add_implicit_resolver(
+    f"{TAG}float", re.compile(r"^[-+]?(\d+\.?\d*|\.\d+)[eE][-+]?\d+$"), list("-+.0123456789")
 )
+
+
+class _Document:
+    """The one document of a text, built from the parser's events, because a tree of marked nodes is ten times as large.
+
+    Plain values only: a name written twice is refused, and so are aliases, which can swell to any size.
+    """
+
+    def __init__(self, text: str) -> None:
+        self.next: Callable[[], Any] = PARSER(text).get_event
+        self.scalars = _Scalars()
+
+    def content(self) -> Any:
+        """What the document holds, None if the text is empty."""
+        self.next()  # the start of the stream
+        if isinstance(self.next(), yaml.StreamEndEvent):
+            return None
+        found = self._value(self.next(), 0)
+        self.next()  # the end of the document
+        if not isinstance(event := self.next(), yaml.StreamEndEvent):
+            raise _fault("a second document: a report is one", event)
+        return found
+
+    def _value(self, event: Any, depth: int) -> Any:
+        if isinstance(event, yaml.ScalarEvent):
+            return self.scalars.value(event)
+        if isinstance(event, yaml.AliasEvent):
+            raise _fault("an alias (*name): write the values out", event)
+        kind = "seq" if isinstance(event, yaml.SequenceStartEvent) else "map"
+        if event.tag not in (None, "!", TAG + kind):
+            raise _fault(f"the tag {event.tag}: write a plain value", event)
+        if depth == DEEPEST:
+            raise _fault(TOO_DEEP, event)
+        return self._list(depth + 1) if kind == "seq" else self._mapping(depth + 1)
+
+    def _list(self, depth: int) -> list[Any]:
+        found = []
+        while not isinstance(event := self.next(), yaml.SequenceEndEvent):
+            found.append(self._value(event, depth))
+        return found
+
+    def _mapping(self, depth: int) -> dict[str, Any]:
+        found: dict[str, Any] = {}
+        while not isinstance(event := self.next(), yaml.MappingEndEvent):
+            name = self._name(event)
+            if name in found:
+                raise _fault(f"{name!r} is written twice: keep one", event)
+            found[name] = self._value(self.next(), depth)
+        return found
+
+    def _name(self, event: Any) -> str:
+        """A name as it is written; << would merge another mapping."""
+        is_plain = isinstance(event, yaml.ScalarEvent) and event.tag in (None, *TEXT)
+        if not is_plain or (event.value == "<<" and event.implicit[0]):
+            raise _fault("a name must be plain text", event)
+        return str(event.value)
+
+
+def _fault(reason: str, event: Any) -> yaml.YAMLError:
+    return yaml.MarkedYAMLError(problem=reason, problem_mark=event.start_mark)
 
 
 def read_report(path: str | Path) -> dict[str, Any]:
@@ -75,7 +138,7 @@ def read_report(path: str | Path) -> dict[str, Any]:
     try:
         text = data.decode("utf-8-sig")
         is_json = path.suffix == ".json"
-        content = json.loads(text, object_pairs_hook=unique_keys) if is_json else yaml.load(text, _Loader)
+        content = json.loads(text, object_pairs_hook=unique_keys) if is_json else _Document(text).content()
     except RecursionError as error:
         raise InputError(f"{path}: {TOO_DEEP}") from error
     except (yaml.YAMLError, ValueError) as error:

@@ -16,9 +16,11 @@ from typing import Any
 from ...errors import InputError
 from ..inputs import LIMITS
 from ..metrics import METRICS
+from ..record import AccuracyMatrix
 from ..safety import upper_bound
 from ..score import metric
 from ..timestamps import check_timestamps
+from ..value import Value
 from .cells import Cells, matrices
 from .finding import FAIL, WARN, Finding
 
@@ -117,6 +119,7 @@ def _scenario(report: Report) -> Iterator[Finding]:
 @rule("tasks and orders name each other", "stream")
 def _orders(report: Report) -> Iterator[Finding]:
     stream, tasks = report["stream"], _task_ids(report)
+    known = set(tasks)
     for name in ("tasks", "orders"):
         repeated = [id for id, times in Counter(item["id"] for _, item in _listed(stream, name)).items() if times > 1]
         if repeated:
@@ -130,7 +133,7 @@ def _orders(report: Report) -> Iterator[Finding]:
         if order["declared_before_run"] is False:
             yield warn(f"{path}.declared_before_run", "is false", "orders chosen after the results prove little")
     for place, cell in _listed(stream, "unobservable"):
-        if tasks and cell["task"] not in tasks:
+        if known and cell["task"] not in known:
             yield fail(f"stream.unobservable[{place}].task", f"is {cell['task']}, which is no task", f"{_few(tasks)}")
 
 
@@ -152,9 +155,9 @@ def _selection(report: Report) -> Iterator[Finding]:
     selection = report["method"]["selection"]
     if selection is None:
         return
-    path, used = "method.selection", selection["tasks"] or []
-    unknown = [task for task in used if task not in _task_ids(report)]
-    if report["stream"]["tasks"] and unknown:
+    path, used, known = "method.selection", selection["tasks"] or [], set(_task_ids(report))
+    unknown = [task for task in used if task not in known]
+    if known and unknown:
         yield fail(f"{path}.tasks", f"has {unknown[0]}, which is no task", "use the ids of stream.tasks")
     if selection["protocol"] == "all-tasks":
         yield warn(f"{path}.protocol", "is all-tasks: selection saw the future", "say so beside every number")
@@ -225,10 +228,13 @@ def _complete(report: Report) -> Iterator[Finding]:
 
 @rule("values keep to one scale", "results")
 def _scale(report: Report) -> Iterator[Finding]:
+    scored: dict[str, list[tuple[int, Any]]] = {}
+    for place, cell in _listed(report["results"], "cells"):
+        if cell["value"] is not None:
+            scored.setdefault(cell["metric"], []).append((place, cell))
     for name, entry in (report["results"]["metrics"] or {}).items():
         limit = LIMITS.get(entry["scale"])
-        rows = [(place, cell) for place, cell in _listed(report["results"], "cells") if cell["metric"] == name]
-        known = [(place, cell) for place, cell in rows if cell["value"] is not None]
+        known = scored.get(name, [])
         outside = [(p, cell) for p, cell in known if limit is not None and not 0 <= cell["value"] <= limit]
         if outside:
             place, cell = outside[0]
@@ -291,9 +297,11 @@ def _chance(report: Report) -> Iterator[Finding]:
         limit = LIMITS.get(entry.get("scale"))  # type: ignore[arg-type]
         if not cells.key.metric.startswith("accuracy") or limit is None or entry["scenario"] is None:
             continue
+        names: set[str] = set()
         for step, task in enumerate(cells.tasks, start=1):
-            seen = cells.tasks[:step] if entry["scenario"] == "class" else [task]
-            names = {name for known in seen for name in classes.get(known) or ()}
+            if entry["scenario"] != "class":
+                names.clear()  # an answer is one of the classes of its own task
+            names.update(classes.get(task) or ())
             value, n = cells.value(step, task), cells.cells.get((step, task), {}).get("n")
             if not names or value is None:
                 continue
@@ -329,17 +337,34 @@ def _ids(report: Report) -> Iterator[Finding]:
 def _derived(report: Report) -> Iterator[Finding]:
     """BWT needs the diagonal, forgetting the history, and so on: a formula that lacks a cell gives no number."""
     found = matrices(report)
+    scores = _Scores(report)
     tolerances = report["repro"]["tolerances"] or {}
     for place, derived in _listed(report["results"], "derived"):
         id, of, runs = derived["metric"], derived["of"] or [], derived["runs"] or []
         if id not in METRICS or not METRICS[id].from_matrix or derived["value"] is None:
             continue
         mine = [cells for cells in found if cells.key.metric in of and cells.key.run in runs]
-        yield from _recomputed(report, f"results.derived[{place}].value", derived, mine, tolerances.get(id))
+        yield from _recomputed(scores, f"results.derived[{place}].value", derived, mine, tolerances.get(id))
+
+
+class _Scores:
+    """Metrics of the matrices of a report, each of which is built once, whatever is derived from it."""
+
+    def __init__(self, report: Report) -> None:
+        self.report = report
+        self.built: dict[tuple[Any, ...], AccuracyMatrix] = {}
+
+    def metric(self, id: str, cells: Cells, baseline: str | None) -> Value:
+        """One metric; raises what the matrix, or the metric, refuses."""
+        joint = id == AGAINST_JOINT
+        key = (cells.key, baseline, joint)
+        if key not in self.built:
+            self.built[key] = cells.matrix(self.report, baseline=baseline, joint=joint)
+        return metric(id, self.built[key], baseline=baseline)
 
 
 def _recomputed(
-    report: Report, path: str, derived: Mapping[str, Any], mine: list[Cells], tolerance: float | None
+    scores: _Scores, path: str, derived: Mapping[str, Any], mine: list[Cells], tolerance: float | None
 ) -> Iterator[Finding]:
     id = derived["metric"]
     if not mine:
@@ -353,7 +378,7 @@ def _recomputed(
     values = []
     for cells in mine:
         try:
-            value = metric(id, cells.matrix(report, baseline=kind, joint=id == AGAINST_JOINT), baseline=kind)
+            value = scores.metric(id, cells, kind)
         except InputError as error:
             yield fail(
                 path, f"cannot be computed from {cells.key}: {error}", "mend the cells, or the baseline's scores"
@@ -365,7 +390,7 @@ def _recomputed(
             return
         values.append(value.value)
     mean = math.fsum(values) / len(values)
-    scale = report["results"]["metrics"][mine[0].key.metric]["scale"]
+    scale = scores.report["results"]["metrics"][mine[0].key.metric]["scale"]
     if abs(mean - derived["value"]) > (ROUNDING[scale] if tolerance is None else tolerance):
         problem = f"is {derived['value']:g}, but the cells give {mean:.6g} by {id}"
         yield fail(path, problem, "another variant of the formula has another id: cl.reconcile finds it")
@@ -384,7 +409,8 @@ def _curves(report: Report) -> Iterator[Finding]:
             continue
         for run in derived["runs"] or []:
             mine = [curve for curve in curves if curve["run"] == run and curve["batches"]]
-            lacking = [task for task in _task_ids(report) if task not in {curve["task"] for curve in mine}]
+            drawn = {curve["task"] for curve in mine}
+            lacking = [task for task in _task_ids(report) if task not in drawn]
             if lacking:
                 problem = f"lacks learning curves of run {run} for {_few(lacking)}"
                 yield fail("results.curves", problem, f"results.derived[{place}] needs them: {derived['metric']}")

@@ -28,6 +28,7 @@ EXAMPLES = [
     (f"{MNIST}/raw_log-{STAMP}", "facil", 2),
     ("mammoth/class-il/seq-mnist/sgd/logs.pyd", "mammoth", 2),
     ("mammoth/task-il/seq-mnist/sgd/logs.pyd", "mammoth", 2),
+    ("mammoth", "mammoth", 4),
     ("gem/gem.txt", "gem", 1),
     ("gem/single.txt", "gem", 1),
     ("continuum/log.json", "continuum", 1),
@@ -171,7 +172,7 @@ class Bomb:
         return (Path.touch, (self.target,))
 
 
-@pytest.mark.parametrize("format", [*(name for name, reader in READERS.items() if not reader.folder), "auto"])
+@pytest.mark.parametrize("format", [*(name for name, reader in READERS.items() if reader.sniff), "auto"])
 @pytest.mark.parametrize("suffix", [".pt", ".txt"])
 def test_pickles_are_refused_with_a_recipe_and_never_opened(tmp_path, format, suffix):
     target, path = tmp_path / "pwned", tmp_path / f"log{suffix}"
@@ -194,6 +195,11 @@ def test_archives_are_refused_and_recipes_fit_the_tool(tmp_path):
         read(path, "gem")
     with pytest.raises(InputError, match=r"json\.dump\(logger\.logger_dict"):
         read(path, "continuum")
+    np.save(tmp_path / "scores.npy", [[90.0]])
+    with pytest.raises(
+        InputError, match=r"is a NumPy array, not a log: AccuracyMatrix\(numpy.load\('scores.npy'\), sca"
+    ):
+        read(tmp_path / "scores.npy")
 
 
 @pytest.mark.parametrize("path", [None, 3, "a\0b"])
@@ -202,7 +208,7 @@ def test_what_is_no_path_is_refused(path):
         read(path)
 
 
-@pytest.mark.parametrize("format", [name for name, reader in READERS.items() if not reader.folder])
+@pytest.mark.parametrize("format", [name for name, reader in READERS.items() if reader.sniff])
 def test_empty_files_folders_and_wrong_bytes_are_refused(tmp_path, format):
     path = tmp_path / "log.txt"
     for content, said in ((b"", "log.txt"), (b" \n\n", "log.txt"), (b"a\n\xff\n", "log.txt, line 2: not UTF-8 text")):

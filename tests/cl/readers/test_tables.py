@@ -77,7 +77,7 @@ def test_losses_have_another_scale_and_direction(tmp_path):
         ("step,task,value\n1,5000,5\n", "line 2: .*at most 1000 tasks are read"),
         ("step,task,value,n\n1,1,5,10\n2,1,5,\n2,2,5,10\n", "line 3: give n for every cell of a run, or for none"),
         ("step,task,value,n\n1,1,5,\n2,1,5,10\n2,2,5,\n", "line 3: give n for every cell of a run, or for none"),
-        ("step,task,value,n\n1,1,5,0\n", r"n\[0, 0\] is 0, but the cell has a value"),
+        ("step,task,value,n\n1,1,5,0\n", r"n\[0, 0\] is 0: the cell has a value"),
         ("step,task,value,n\n1,1,5,many\n", "line 2: n is 'many'"),
         ('step,task,value\n1,1,"5\n', "line 2: is no CSV"),
     ],

@@ -246,7 +246,7 @@ def test_a_line_of_json_is_named(written):
     with pytest.raises(InputError, match=f"log.txt, line {line}: the score of task 2 after task 2 is 1.5"):
         read(path)
     content[2][EVALUATION.format(1)] = True
-    with pytest.raises(InputError, match=f"line {line}: .* is 'True': give a number"):
+    with pytest.raises(InputError, match=f"line {line}: .* is 'True': give a finite number"):
         read(written(content))
     with pytest.raises(InputError, match="line 4: is no JSON"):
         read(written('[\n{"/eval_phase/": 1},\n{"a": 2},\n}]'))
@@ -358,9 +358,9 @@ def test_two_runs_in_one_minute_are_not_mixed(written):
         ('"iter": 0', '"iter": -1', r"line 5: task and iter are '\(0, -1\)'"),
         ('"iter": 0', '"iter": 0.5', r"line 5: task and iter are"),
         ('"time": ', '"clock": ', "line 5: is no entry of a raw log"),
-        ('"value": ', '"value": "", "old": ', "line 5: value is \"''\": give a number"),
-        ('"value": ', '"value": 1e999, "old": ', r"line 5: .* is inf: 0 to 100 \(percent\)"),
-        ('"value": ', '"value": 1' + "0" * 400 + ', "old": ', r"line 5: .* is inf"),
+        ('"value": ', '"value": "", "old": ', "line 5: value is \"''\": give a finite number"),
+        ('"value": ', '"value": 1e999, "old": ', r"line 5: value is 'inf': give a finite number"),
+        ('"value": ', '"value": 1' + "0" * 400 + ', "old": ', r"line 5: value is '10*\.\.\.': give a finite number"),
         ('"value": ', '"value": 1, "value": ', "line 5: key 'value' occurs twice"),
     ],
 )
@@ -400,10 +400,73 @@ def test_the_folder_tells_the_twins_apart(written):
     assert "the scenario is not known" in moved[0].matrix.notes[0]
 
 
+def results(folder, **changes):
+    """A copy of Mammoth's results; of each setting and dataset named, the text is replaced."""
+    for kind, path in MAMMOTH.items():
+        copy = folder / "results" / kind / "seq-mnist" / "sgd" / "logs.pyd"
+        copy.parent.mkdir(parents=True)
+        copy.write_text(changes.get(kind.replace("-", "_"), path.read_text()))
+    return folder / "results"
+
+
+def test_a_folder_of_results_gives_both_matrices_of_a_run(tmp_path):
+    folder = results(tmp_path)
+    copy = folder / "kept" / "seq-mnist" / "sgd" / "logs.pyd"  # no setting of Mammoth's
+    copy.parent.mkdir(parents=True)
+    copy.write_text(MAMMOTH["class-il"].read_text())
+    runs = read(folder)
+    assert [(run.name, run.seed, run.matrix.scenario) for run in runs] == [
+        ("sgd", seed, scenario) for scenario in ("class", "task") for seed in (0, 1)
+    ]
+    alone = [run for kind in MAMMOTH for run in read(MAMMOTH[kind])]
+    assert [run.matrix.to_dict()["values"] for run in runs] == [run.matrix.to_dict()["values"] for run in alone]
+    assert not any("worse under Task-IL" in text for run in runs for text in run.matrix.warnings)
+
+
+def test_twins_are_held_against_each_other_by_their_arguments_not_their_place(tmp_path):
+    """A Task-IL score below the Class-IL one of the same seed is named, though the lines stand in another order."""
+    first, second = MAMMOTH["task-il"].read_text().splitlines()
+    low = re.sub(r"'accuracy_1_task1': [^,]*,", "'accuracy_1_task1': 1.5,", second)
+    runs = read(results(tmp_path, task_il=f"{low}\n{first}\n"))
+    warned = [(run.seed, run.matrix.warnings) for run in runs if run.matrix.scenario == "task"]
+    assert [seed for seed, _ in warned] == [1, 0]
+    assert "1 cells are worse under Task-IL than under Class-IL, first values[0, 0]: 1.5 and " in warned[0][1][0]
+    assert not any("Task-IL" in text for text in warned[1][1])
+
+
+def test_runs_that_nothing_tells_apart_are_no_twins(tmp_path):
+    low = re.sub(r"'accuracy_1_task1': [^,]*,", "'accuracy_1_task1': 1.5,", MAMMOTH["task-il"].read_text())
+    line = low.splitlines()[0]
+    runs = read(results(tmp_path, task_il=f"{line}\n{line}\n"))
+    assert not any("worse under Task-IL" in text for run in runs for text in run.matrix.warnings)
+
+
+def test_several_datasets_are_in_the_names(tmp_path):
+    folder = results(tmp_path)
+    other = folder / "domain-il" / "perm-mnist" / "sgd" / "logs.pyd"
+    other.parent.mkdir(parents=True)
+    other.write_text(MAMMOTH["task-il"].read_text().splitlines()[0])
+    assert {(run.name, run.matrix.name, run.matrix.scenario) for run in read(folder, "mammoth")} == {
+        ("sgd on seq-mnist", "sgd on seq-mnist", "class"),
+        ("sgd on seq-mnist", "sgd on seq-mnist", "task"),
+        ("sgd on perm-mnist", "sgd on perm-mnist", "domain"),
+    }
+
+
+def test_a_folder_without_results_and_a_bad_file_in_one_are_named(tmp_path):
+    with pytest.raises(
+        InputError, match=r"is a folder without SETTING/DATASET/MODEL/logs.pyd: name Mammoth's folder of results"
+    ):
+        read(tmp_path, "mammoth")
+    folder = results(tmp_path, task_il="{'model': 'er'}\n")
+    with pytest.raises(InputError, match=r"task-il/seq-mnist/sgd/logs.pyd, line 1: holds no accuracy_J_taskK"):
+        read(folder)
+
+
 def test_padding_above_the_diagonal_is_missing_and_a_value_there_is_refused(written):
     padded = "{'model': 'er', 'accuracy_1_task1': 90, 'accuracy_2_task1': 0.0, 'accuracy_1_task2': 0.0, "
     padded += "'accuracy_2_task2': nan}"
-    with pytest.raises(InputError, match=r"line 1: the score of task 2 after task 2 is nan: 0 to 100 \(percent\)"):
+    with pytest.raises(InputError, match="line 1: accuracy_2_task2 is 'nan': give a finite number"):
         read(written(padded))
     matrix = only(written(padded.replace("nan", "np.float64(80)")))
     assert matrix.missing.tolist() == [[False, True], [False, False]]
@@ -415,8 +478,8 @@ def test_padding_above_the_diagonal_is_missing_and_a_value_there_is_refused(writ
     ("keys", "said"),
     [
         ("'accmean_task1': 5.0", "line 2: holds no accuracy_J_taskK"),
-        ("'accuracy_1_task1': 'worst/task_0'", "line 2: accuracy_1_task1 is .*: give a number"),
-        ("'accuracy_1_task1': True", "line 2: accuracy_1_task1 is 'True': give a number"),
+        ("'accuracy_1_task1': 'worst/task_0'", "line 2: accuracy_1_task1 is .*: give a finite number"),
+        ("'accuracy_1_task1': True", "line 2: accuracy_1_task1 is 'True': give a finite number"),
         ("'accuracy_1_task1': 9, 'accuracy_1_task2': 8", "line 2: accuracy_J_task2 has 1 cells, task 2 has 2"),
         ("'accuracy_1_task2': 8, 'accuracy_2_task2': 8", "line 2: accuracy_J_task1 is missing, and task2 is there"),
         ("'accuracy_1_task1': 900", "line 2: the score of task 1 after task 1 is 900"),
@@ -671,8 +734,8 @@ def test_a_missing_file_is_a_missing_cell(written, tmp_path):
         ("results-1-1-Py150.json", result({"exactness": 1}), "metric 'exactness' is not among TRACE's"),
         ("results-1-1-Py150.json", result({"similarity": 101}), r"the score of task 2 .* is 101: 0 to 100 \(percent\)"),
         ("results-1-1-Py150.json", result({"F1": 1.1}), r"the score of task 2 .* is 1\.1: 0 to 1 \(fraction\)"),
-        ("results-1-1-Py150.json", result({"accuracy": "1"}), "line 3: accuracy is \"'1'\": give a number"),
-        ("results-1-1-Py150.json", result({"sari": [{"bleu": 1}]}), "sari is 'None': give a number"),
+        ("results-1-1-Py150.json", result({"accuracy": "1"}), "line 3: accuracy is \"'1'\": give a finite number"),
+        ("results-1-1-Py150.json", result({"sari": [{"bleu": 1}]}), "sari is 'None': give a finite number"),
         ("results-1-1-Py150.json", result({"accuracy": 1}, ()), "is no result of TRACE"),
         ("results-1-1-Py150.json", [1], "is no result of TRACE"),
         ("results-1-1-Py150.json", "{", "is no JSON"),

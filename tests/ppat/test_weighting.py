@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from helpers import ppat
 from helpers.errors import InputError
-from helpers.ppat.weights import gamma, increments, lure_weights, prefix_estimates, steps, terms, uniform_q
+from helpers.ppat.weighting import gamma, increments, lure_weights, prefix_estimates, steps, terms, uniform_q
 
 
 @st.composite

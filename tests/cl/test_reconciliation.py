@@ -8,7 +8,7 @@ from hypothesis import given, settings
 
 from helpers import cl
 from helpers.cl.readers import read
-from helpers.cl.reconcile import AS_COMPUTED
+from helpers.cl.reconciliation import AS_COMPUTED
 from helpers.errors import InputError
 
 from .test_metrics import runs

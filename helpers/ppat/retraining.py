@@ -18,10 +18,10 @@ import numpy as np
 from .. import arrays
 from ..errors import InputError
 from . import inputs
-from .control import Terms, is_defined, quantile
-from .diagnostics import diagnose
+from .control import Terms
 from .outcome import Estimate
-from .weights import terms
+from .score import concluded
+from .weighting import terms
 
 
 def retrained(
@@ -102,28 +102,11 @@ def retrained(
     count = len(q)
     loss = inputs.check_series(loss, "loss", count=count)
     proxies, means, seen = _check_versions(proxy_losses, proxy_means, trained_on, count, size)
-    if not isinstance(intercept, bool | np.bool_):
-        raise InputError(f"intercept is {intercept!r}: give True or False")
     strength = np.full(count, inputs.check_number(control, "control"))
     version = in_force(seen, count)
-    run = Terms(terms(loss, q, size), size, variates(proxies, means, q, size, version, bool(intercept)), strength)
-    risk, squared = float(run.estimate_at(count)), float(run.variance_at(count, variance))
-    defined = is_defined(count, size, variance)
-    error = float(np.sqrt(squared)) if defined else None
-    half = None if error is None else quantile(count, variance, confidence) * error
-    return Estimate(
-        risk=risk,
-        low=None if half is None else risk - half,
-        high=None if half is None else risk + half,
-        std_error=error,
-        control=float(strength[-1]),
-        diagnostics=diagnose(run, q, risk, variance),
-        labels=count,
-        pool_size=size,
-        method=f"PPAT{' with intercept' if intercept else ''}, retrained",
-        confidence=float(confidence),
-        reason=None if defined else f"{count} of {size} labels do not have a {variance} variance",
-    )
+    variate = variates(proxies, means, q, size, version, arrays.truth(intercept, "intercept"))
+    run = Terms(terms(loss, q, size), size, variate, strength)
+    return concluded(run, q, f"PPAT{' with intercept' if intercept else ''}, retrained", confidence, variance)
 
 
 def in_force(trained_on: np.ndarray, count: int) -> np.ndarray:
@@ -154,13 +137,9 @@ def _check_versions(
         raise InputError(
             f"proxy_losses has rows of {proxies.shape[1]} values and q has {count}: one per labelled point"
         )
-    if not np.isfinite(proxies).all():
-        i, j = np.argwhere(~np.isfinite(proxies))[0]
-        raise InputError(f"proxy_losses[{i}, {j}] is {proxies[i, j]}: give finite numbers")
+    arrays.refuse_not_finite(proxies, "proxy_losses", "give finite numbers")
     means = arrays.real_vector(proxy_means, "proxy_means")
-    seen = arrays.to_numpy(arrays.as_array(trained_on, "trained_on"))
-    if seen.ndim != 1 or seen.dtype.kind not in "iu":
-        raise InputError(f"trained_on is {trained_on!r}: give a number of labels for each version, as whole numbers")
+    seen = arrays.whole_row(trained_on, "trained_on")
     for name, values in (("proxy_means", means), ("trained_on", seen)):
         if len(values) != len(proxies):
             raise InputError(f"{name} has {len(values)} values and proxy_losses {len(proxies)} rows: one per version")
@@ -179,7 +158,7 @@ def _check_versions(
         )
     if count == size:
         _check_census(proxies, means)
-    return proxies, means, seen.astype(np.int64)
+    return proxies, means, seen
 
 
 def _check_census(proxies: np.ndarray, means: np.ndarray) -> None:

@@ -10,13 +10,14 @@ import numpy as np
 from scipy.special import ndtri
 
 from .. import arrays, uncertainty
-from ..errors import InputError, listed
+from ..errors import listed
 from ..results import Metric
 from ..uncertainty import Interval
 from .boxes import Boxes, Detections
-from .matching import Matches, check_thresholds, match
+from .inputs import places_of
+from .matching import Matches, check_area_range, check_thresholds, match
 from .precision import MeanAP, Pool, ap_by_frame, mean_over_categories
-from .record import FrameSets
+from .record import FrameSets, check_sets
 from .resampling import FEW_GROUPS, REPLICATES
 
 #: Average precisions that agree to this many decimals are the same number, summed in another order.
@@ -40,23 +41,23 @@ class DetectionScore:
         boxes compete across frames.
     drop : results.Metric
         original less perturbed, with its interval.
-    worst : mapping of str to str or None
-        The chosen frame of each anchor; None where no frame of the set has ground truth.
+    worst : mapping of str to str
+        The chosen frame of each anchor.
     frame_ap : mapping of str to float or None
         Average precision of each frame of the sets by itself; None without ground truth.
     n : int
         Anchors.
     moved : int
         Sets whose worst frame is not the anchor.
-    unscored : tuple of str
-        Anchors in whose set no frame has ground truth. They take part in `original`, where their false boxes count,
-        and not in `perturbed`.
+    without_truth : tuple of str
+        Anchors in whose set no frame has ground truth. Nothing tells its frames apart, so the anchor keeps its place:
+        its false boxes count in `original` and in `perturbed` alike, and the drop is one of the same n sets.
     frames_without_truth : int
-        Frames of the sets without ground truth: never chosen.
+        Frames of the sets without ground truth: none of them takes an anchor's place.
     k : int or None
         Largest distance from the anchor; None where frames have no offsets, so that whole sets were used.
     settings : mapping
-        ``iou`` (a list), ``average`` and ``max_detections`` as asked for.
+        ``iou`` (a list), ``average``, ``max_detections`` and ``area_range`` as asked for.
     notes : tuple of str
         What deserves a word.
     """
@@ -65,11 +66,11 @@ class DetectionScore:
     original: MeanAP
     perturbed: MeanAP
     drop: Metric
-    worst: Mapping[str, str | None]
+    worst: Mapping[str, str]
     frame_ap: Mapping[str, float | None]
     n: int
     moved: int
-    unscored: tuple[str, ...]
+    without_truth: tuple[str, ...]
     frames_without_truth: int
     k: int | None
     settings: Mapping[str, Any]
@@ -94,7 +95,7 @@ class DetectionScore:
             "drop": self.drop.to_dict(),
             "n": self.n,
             "moved": self.moved,
-            "unscored": list(self.unscored),
+            "without_truth": list(self.without_truth),
             "frames_without_truth": self.frames_without_truth,
             "k": self.k,
             **self.settings,
@@ -105,12 +106,13 @@ class DetectionScore:
 def detection(
     predictions: Detections,
     truth: Boxes,
-    frames: FrameSets,
+    frames: FrameSets | Mapping[str, Sequence[str]],
     *,
     k: int = 10,
     iou: float | Sequence[float] = 0.5,
     average: str = "recall_points",
     max_detections: int = 100,
+    area_range: str | Sequence[float] = "all",
     confidence: float = 0.95,
     seed: int = 0,
 ) -> DetectionScore:
@@ -122,18 +124,24 @@ def detection(
     with s(b) the average precision of frame b by itself, see `frame_ap`, and the pooled mAP of `mean_ap`. Equal values
     keep the anchor, then the frame that its set lists first. A frame chosen for several anchors counts as often.
 
+    A frame without ground truth has no average precision: it takes no anchor's place, and as an anchor gives way to the
+    least of those that have some. Where no frame of a set has any, the anchor stays. So both means pool one frame of
+    every set, false boxes of empty frames included, and the drop is one of the same sets.
+
     Parameters
     ----------
     predictions : Detections
         What the detector says of every frame of the sets; other frames are not used.
     truth : Boxes
-        Ground truth of every frame of the sets. One without objects has no average precision and is never chosen.
-    frames : FrameSets
-        Anchors and their similar frames; class labels play no part.
+        Ground truth of every frame of the sets.
+    frames : FrameSets, or mapping of str to sequence of str
+        The similar frames of each anchor. Class labels play no part, so that the bare sets will do; offsets and groups
+        that are not in the keys come with `FrameSets`.
     k : int
         Largest distance from the anchor in frames, 10 by default as in the source; not applied without offsets.
-    iou, average, max_detections
-        As for `frame_ap`: overlap .5 and 101 recall points by default, as the source.
+    iou, average, max_detections, area_range
+        As for `frame_ap`: overlap .5, 101 recall points and objects of every area by default, as the source. With a
+        range of areas the objects within it are the ground truth that is spoken of here.
     confidence : float
         Level of the intervals, 0.95 by default.
     seed : int
@@ -156,7 +164,7 @@ def detection(
     on that set alone, so it stays. Average precision of few objects is too high; the draws tell by how much, and the
     interval is centred that much lower. Where simulated, with 7 to 35 groups to a category and values of .2 to .7, 95 %
     intervals held the value of a large population in 89 to 95 % of samples: they are rather too narrow. With fewer than
-    ten groups in all, or five to a category on average, there is none.
+    ten groups in all, or five to a category on average, or where all draws agree, there is none.
 
     The source states the metric in words: the frame that minimises the average precision takes the anchor's place.
 
@@ -174,27 +182,27 @@ def detection(
     ...     "a2": ([1], [[30, 0, 10, 10]], [0.9]),
     ...     "a3": ([1], [[0, 0, 10, 9]], [0.9]),
     ... })
-    >>> frames = FrameSets({"a": ["a2", "a3"]}, {"a": [0]})
-    >>> score = detection(said, truth, frames)
+    >>> score = detection(said, truth, {"a": ["a2", "a3"]})
     >>> score
     DetectionScore(detection, mAP 1.0000 over 1 anchors, 0.0000 over their worst frames (whole sets), drop 1.0000,
         1 sets moved)
     >>> score.worst, score.drop.reason
     ({'a': 'a2'}, '1 groups are too few for an interval: a bootstrap needs 10')
     """
-    settings = {"iou": check_thresholds(iou), "average": average, "max_detections": max_detections}
+    settings = {"iou": iou, "average": average, "max_detections": max_detections, "area_range": area_range}
     return _score("detection", predictions, truth, frames, k, settings, confidence, seed)
 
 
 def localisation(
     predictions: Detections,
     truth: Boxes,
-    frames: FrameSets,
+    frames: FrameSets | Mapping[str, Sequence[str]],
     *,
     k: int = 10,
     iou: float | Sequence[float] = 0.5,
     average: str = "recall_points",
     max_detections: int = 100,
+    area_range: str | Sequence[float] = "all",
     confidence: float = 0.95,
     seed: int = 0,
 ) -> DetectionScore:
@@ -204,7 +212,7 @@ def localisation(
 
     Parameters
     ----------
-    predictions, truth, frames, k, iou, average, max_detections, confidence, seed
+    predictions, truth, frames, k, iou, average, max_detections, area_range, confidence, seed
         As for `detection`; `max_detections` is now per frame.
 
     Returns
@@ -227,11 +235,10 @@ def localisation(
 
     >>> truth = Boxes.of({"a": ([1], [[0, 0, 10, 10]])}, categories={1: "dog", 2: "cat"})
     >>> said = Detections.of({"a": ([2], [[0, 0, 10, 10]], [0.9])})
-    >>> frames = FrameSets({"a": []}, {"a": [0]})
-    >>> [score(said, truth, frames).original.value for score in (detection, localisation)]
+    >>> [score(said, truth, {"a": []}).original.value for score in (detection, localisation)]
     [0.0, 1.0]
     """
-    settings = {"iou": check_thresholds(iou), "average": average, "max_detections": max_detections}
+    settings = {"iou": iou, "average": average, "max_detections": max_detections, "area_range": area_range}
     return _score("localisation", predictions, truth, frames, k, settings, confidence, seed)
 
 
@@ -239,46 +246,50 @@ def _score(
     task: str,
     predictions: Detections,
     truth: Boxes,
-    frames: FrameSets,
+    frames: FrameSets | Mapping[str, Sequence[str]],
     k: int,
     settings: Mapping[str, Any],
     confidence: float,
     seed: int,
 ) -> DetectionScore:
-    if not isinstance(frames, FrameSets):
-        raise InputError(f"frames is a {type(frames).__name__}: give FrameSets")
+    if isinstance(frames, Mapping):
+        frames = FrameSets(frames, {anchor: [0] for anchor in frames})
+    check_sets(frames)
     uncertainty.check_confidence(confidence)
     arrays.whole_number(seed, "seed", least=0)
+    iou, area_range = check_thresholds(settings["iou"]), check_area_range(settings["area_range"])
     pairs = frames.within(k)
     used = np.union1d(frames.anchor, frames.member[pairs])
     matches = match(
         predictions,
         truth,
         keys=[frames.frames[i] for i in used],
-        iou=settings["iou"],
+        iou=iou,
         max_detections=settings["max_detections"],
+        area_range=area_range,
         merge=task == "localisation",
     )
-    place = {key: i for i, key in enumerate(matches.keys)}
-    at = np.array([place.get(key, -1) for key in frames.frames])
+    at = places_of(frames.frames, matches.keys)
     ap = np.where(at < 0, np.nan, ap_by_frame(matches, settings["average"])[at])
     worst = _worst(ap, frames, pairs)
+    nowhere = worst < 0
+    worst = np.where(nowhere, frames.anchor, worst)
     original, perturbed, drop = _estimates(matches, at, worst, frames, settings["average"], confidence, seed)
-    unscored = tuple(frames.anchors[i] for i in np.flatnonzero(worst < 0))
+    without_truth = tuple(frames.anchors[i] for i in np.flatnonzero(nowhere))
     return DetectionScore(
-        task,
-        original,
-        perturbed,
-        drop,
-        {key: frames.frames[b] if b >= 0 else None for key, b in zip(frames.anchors, worst, strict=True)},
-        {frames.frames[i]: None if np.isnan(ap[i]) else float(ap[i]) for i in used},
-        frames.n,
-        int(np.count_nonzero((worst >= 0) & (worst != frames.anchor))),
-        unscored,
-        int(np.isnan(ap[used]).sum()),
-        None if frames.offset is None else k,
-        settings,
-        tuple(_notes(frames, unscored)),
+        task=task,
+        original=original,
+        perturbed=perturbed,
+        drop=drop,
+        worst={key: frames.frames[b] for key, b in zip(frames.anchors, worst, strict=True)},
+        frame_ap={frames.frames[i]: None if np.isnan(ap[i]) else float(ap[i]) for i in used},
+        n=frames.n,
+        moved=int(np.count_nonzero(worst != frames.anchor)),
+        without_truth=without_truth,
+        frames_without_truth=int(np.isnan(ap[used]).sum()),
+        k=None if frames.offset is None else k,
+        settings={**settings, "iou": iou, "area_range": area_range},
+        notes=tuple(_notes(frames, without_truth)),
     )
 
 
@@ -341,9 +352,8 @@ def _estimates(
 ) -> tuple[MeanAP, MeanAP, Metric]:
     """Original, perturbed and drop, each with the interval of one and the same bootstrap over groups."""
     group, count = (frames.anchor, frames.n) if frames.group is None else (frames.group, len(frames.group_names))
-    scored = worst >= 0
     anchors = _Sets(matches, at[frames.anchor], group, average)
-    chosen = _Sets(matches, at[worst[scored]], group[scored], average)
+    chosen = _Sets(matches, at[worst], group, average)
     original, perturbed = (
         sets.pool.mean_ap(sets.weights(np.ones((1, count))), None, sets.too_few(count)) for sets in (anchors, chosen)
     )
@@ -355,19 +365,21 @@ def _estimates(
     rng = np.random.default_rng(seed)
     drawn = [(anchors.draws(w), chosen.draws(w)) for w in uncertainty.bootstrap_weights(count, REPLICATES, rng)]
     before, after = (np.concatenate(each) for each in zip(*drawn, strict=True))
-
-    def with_interval(estimate: Any, draws: np.ndarray, least: float) -> Any:
-        return (
-            estimate
-            if estimate.reason
-            else replace(estimate, interval=_interval(estimate.value, draws, least, confidence))
-        )
-
     return (
-        with_interval(original, before, 0.0),
-        with_interval(perturbed, after, 0.0),
-        with_interval(drop, before - after, -1.0),
+        _with_interval(original, before, 0.0, confidence),
+        _with_interval(perturbed, after, 0.0, confidence),
+        _with_interval(drop, before - after, -1.0, confidence),
     )
+
+
+def _with_interval(estimate: Any, draws: np.ndarray, least: float, confidence: float) -> Any:
+    """The same mean average precision, or drop, with its interval, or with the reason why it has none."""
+    if estimate.reason:
+        return estimate
+    known = draws[~np.isnan(draws)]  # a draw without ground truth defines no precision
+    if np.ptp(np.round(known, DECIMALS)) == 0:
+        return replace(estimate, reason="all groups are alike: resampling them shows no spread")
+    return replace(estimate, interval=_interval(estimate.value, known, least, confidence))
 
 
 def _interval(value: float, draws: np.ndarray, least: float, confidence: float) -> Interval:
@@ -376,19 +388,19 @@ def _interval(value: float, draws: np.ndarray, least: float, confidence: float) 
     Not the percentiles of the draws: average precision of few objects is too high, and that of a draw, in which copies
     of a frame have equal scores, is higher by as much again. Percentiles can lie above the value altogether.
     """
-    # a draw without ground truth defines no precision, and must not pass for a number
-    centre = 2.0 * value - float(np.nanmean(draws))
-    error = float(np.nanstd(draws, ddof=1)) * float(ndtri((1.0 + confidence) / 2.0))
-    return max(least, centre - error), max(least, min(1.0, centre + error))
+    centre = 2.0 * value - float(np.mean(draws))
+    error = float(np.std(draws, ddof=1)) * float(ndtri((1.0 + confidence) / 2.0))
+    low, high = np.clip([centre - error, centre + error], least, 1.0).tolist()
+    return low, high
 
 
-def _notes(frames: FrameSets, unscored: tuple[str, ...]) -> list[str]:
+def _notes(frames: FrameSets, without_truth: tuple[str, ...]) -> list[str]:
     notes = []
     if frames.offset is None:
         notes.append("frames have no offsets: k was not applied, whole sets were used")
-    if unscored:
+    if without_truth:
         notes.append(
-            f"{len(unscored)} sets have no frame with ground truth: their anchors are in the original figure only "
-            f"({listed(unscored)})"
+            f"{len(without_truth)} sets have no frame with ground truth and keep their anchors in both figures: "
+            f"{listed(without_truth)}"
         )
     return notes

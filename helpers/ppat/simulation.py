@@ -18,158 +18,16 @@ import numpy as np
 from .. import arrays, records
 from ..errors import InputError
 from ..uncertainty import Rate, check_confidence
-from . import inputs, proposal, rivals, sampler
-from .control import Terms, controlled, is_defined, quantile
+from . import proposal, rivals, sampler
+from .control import Terms, is_defined, quantile
+from .methods import Method, Pool, check_method, chosen_methods
 
-PROPOSALS = ("uniform", "expected_loss", "second_moment", "oracle")
-ESTIMATORS = ("weighted", "plain_mean", "proxy", "ase", "asi")
 COLUMNS = tuple(
     """method budget trials risk bias bias_se mean_squared_error mean_squared_error_se median_squared_error
     median_squared_error_se width width_se coverage coverage_low coverage_high undefined reason""".split()
 )
 #: Draws that are held at once.
 DRAWS = 2**22
-
-
-@dataclass(frozen=True, eq=False, repr=False)
-class Pool:
-    """Everything that is known of a pool in a simulation.
-
-    Attributes
-    ----------
-    loss : numpy.ndarray of shape (N,)
-        The loss of every point; its mean is what is estimated.
-    proxy_loss : numpy.ndarray of shape (N,), optional
-        The loss against a cheap predictor's labels.
-    moments : proposal.Moments, optional
-        A surrogate's mean and deviation of each loss, for proposals that are not uniform.
-
-    Raises
-    ------
-    InputError
-        Unequal lengths, values that are not finite.
-
-    Examples
-    --------
-    >>> Pool([1.0, 0.2, 2.5], proxy_loss=[0.8, 0.3, 2.0])
-    Pool(3 points, risk 1.23333, with proxy)
-    """
-
-    loss: np.ndarray
-    proxy_loss: np.ndarray | None = None
-    moments: proposal.Moments | None = None
-
-    def __post_init__(self) -> None:
-        object.__setattr__(self, "loss", arrays.real_vector(self.loss, "loss"))
-        if self.proxy_loss is not None:
-            checked = inputs.check_pool(self.proxy_loss, "proxy_loss", pool_size=len(self))
-            object.__setattr__(self, "proxy_loss", checked)
-        if self.moments is not None and len(self.moments) != len(self):
-            raise InputError(f"moments are of {len(self.moments)} points and loss of {len(self)}: give one per point")
-
-    def __len__(self) -> int:
-        return len(self.loss)
-
-    def __repr__(self) -> str:
-        known = [name for name, value in [("proxy", self.proxy_loss), ("moments", self.moments)] if value is not None]
-        return f"Pool({len(self)} points, risk {self.risk:.6g}" + (f", with {' and '.join(known)})" if known else ")")
-
-    @property
-    def risk(self) -> float:
-        """The mean loss."""
-        return float(self.loss.mean())
-
-
-@dataclass(frozen=True)
-class Method:
-    """How points are drawn, and what is made of their losses.
-
-    Attributes
-    ----------
-    proposal : {"uniform", "expected_loss", "second_moment", "oracle"}
-        What scores are: see `proposal`. "second_moment" is PPAT's.
-    control : float, {"dagger", "star", "predictable"} or None
-        Strength of the proxy in the estimate, as for `estimate`. None, the default, leaves the proxy out.
-    proposal_control : float, optional
-        Strength of the proxy in the scores. By default that of the estimate; where that is a rule, scores follow the
-        labels as in `sample_refreshed`.
-    intercept : bool
-        As for `estimate`, in estimate and scores.
-    variance : {"plugin", "unbiased"}
-        As for `estimate`.
-    epsilon : float
-        Share of uniform draws, 0.1 by default.
-    refresh, initial_control : int, float
-        Of controls that follow the labels.
-    estimator : {"weighted", "plain_mean", "proxy", "ase", "asi"}
-        "weighted" is LURE or PPAT. "plain_mean" leaves the weights out, and is biased; "proxy" and "ase" need no
-        labels; "asi" flips a coin for each point, with as many labels as the budget in expectation.
-
-    Raises
-    ------
-    InputError
-        An unknown name, or a number that is none.
-    """
-
-    proposal: str = "second_moment"
-    control: float | str | None = None
-    proposal_control: float | None = None
-    intercept: bool = False
-    variance: str = "plugin"
-    epsilon: float = 0.1
-    refresh: int = 100
-    initial_control: float = 1.0
-    estimator: str = "weighted"
-
-    def __post_init__(self) -> None:
-        for name, choices in [("proposal", PROPOSALS), ("estimator", ESTIMATORS), ("variance", inputs.VARIANCES)]:
-            if getattr(self, name) not in choices:
-                raise InputError(f"{name} is {getattr(self, name)!r}: choose one of {', '.join(choices)}")
-        if isinstance(self.control, str) and self.control not in inputs.CONTROLS:
-            raise InputError(f"control is {self.control!r}: give a number, or one of {', '.join(inputs.CONTROLS)}")
-        for name in ("control", "proposal_control", "initial_control", "epsilon"):
-            if getattr(self, name) is not None and not isinstance(getattr(self, name), str):
-                inputs.check_number(getattr(self, name), name)
-        arrays.whole_number(self.refresh, "refresh", least=1)
-        if not isinstance(self.intercept, bool):
-            raise InputError(f"intercept is {self.intercept!r}: give True or False")
-        if self.proposal == "oracle" and isinstance(self.control, str) and self.proposal_control is None:
-            raise InputError(f"control is {self.control!r}: for an oracle's scores give proposal_control, a number")
-
-    @property
-    def follows_labels(self) -> bool:
-        """Whether scores change as labels arrive."""
-        return self.proposal == "second_moment" and isinstance(self.control, str) and self.proposal_control is None
-
-    @property
-    def strength(self) -> float:
-        """The control in the scores, for scores that stay."""
-        if self.proposal_control is not None:
-            return self.proposal_control
-        if isinstance(self.control, str):
-            return self.initial_control
-        return self.control or 0.0
-
-
-#: Methods by name. PPAT and its rivals; last, what becomes of PPAT without its proposal, its control or its weights.
-METHODS: Mapping[str, Method] = {
-    "random": Method("uniform"),
-    "random + proxy": Method("uniform", 1.0),
-    "lure": Method("expected_loss"),
-    "ppat 0.5": Method("second_moment", 0.5),
-    "ppat 1": Method("second_moment", 1.0),
-    "ppat dagger": Method("second_moment", "dagger"),
-    "ppat star": Method("second_moment", "star"),
-    "ppat predictable": Method("second_moment", "predictable"),
-    "ppat 0.5 + intercept": Method("second_moment", 0.5, intercept=True),
-    "ppat 1 + intercept": Method("second_moment", 1.0, intercept=True),
-    "proxy": Method("uniform", estimator="proxy"),
-    "ase": Method("uniform", estimator="ase"),
-    "asi": Method("uniform", estimator="asi"),
-    "lure proposal + proxy": Method("expected_loss", 1.0),
-    "ppat proposal, no control": Method("second_moment", proposal_control=1.0),
-    "ppat proposal, plain mean": Method("second_moment", proposal_control=1.0, estimator="plain_mean"),
-}
 
 
 @dataclass(frozen=True, repr=False)
@@ -282,13 +140,13 @@ def simulate(
     >>> found.row("ppat 1")["mean_squared_error"] < found.row("random")["mean_squared_error"]
     True
     """
-    chosen = _chosen(methods)
+    chosen = chosen_methods(methods)
     budgets = _budgets(budget, len(pool))
     arrays.whole_number(trials, "trials", least=2)
     arrays.whole_number(seed, "seed", least=0)
     check_confidence(confidence)
     for name, method in chosen.items():
-        _check_method(name, method, pool)
+        check_method(name, method, pool)
     outcomes: dict[tuple[str, int], list[_Outcome]] = {}
     batch = max(1, DRAWS // max(budgets))
     for first in range(0, trials, batch):
@@ -367,9 +225,8 @@ def _scores(pool: Pool, method: Method) -> np.ndarray:
     if method.proposal == "expected_loss":
         assert pool.moments is not None
         return proposal.expected_loss(pool.moments)
-    term = np.zeros(len(pool))
-    if method.strength != 0.0 and pool.proxy_loss is not None:
-        term = method.strength * (pool.proxy_loss - (0.0 if method.intercept else pool.proxy_loss.mean()))
+    has_term = method.strength != 0.0 and pool.proxy_loss is not None
+    term = method.strength * pool.variate(method.intercept) if has_term else np.zeros(len(pool))
     if method.proposal == "oracle":
         return proposal.oracle(pool.loss, term)
     assert pool.moments is not None
@@ -389,33 +246,21 @@ def _outcomes(runs: _Runs, method: Method, budgets: Sequence[int], confidence: f
             yield _asi(runs, count, confidence)
     else:
         indices, q = runs.draw(method)
-        loss = pool.loss[indices]
-        run = None if method.estimator == "plain_mean" else _terms(pool, method, indices, loss, q)
-        for count in budgets:
-            if run is None:
-                reason = "the mean of labels that were chosen is biased by an unknown amount"
-                yield _Outcome(loss[:, :count].mean(axis=1), np.full(trials, np.nan), reason)
-            else:
+        if method.estimator == "plain_mean":
+            loss = pool.loss[indices]
+            for count in budgets:
+                yield _Outcome(loss[:, :count].mean(axis=1), np.full(trials, np.nan), rivals.BIASED)
+        else:
+            run = pool.terms(
+                indices,
+                q,
+                method.control,
+                refresh=method.refresh,
+                initial_control=method.initial_control,
+                intercept=method.intercept,
+            )
+            for count in budgets:
                 yield _weighted(run, count, method.variance, confidence)
-
-
-def _terms(pool: Pool, method: Method, indices: np.ndarray, loss: np.ndarray, q: np.ndarray) -> Terms:
-    if method.control is None or pool.proxy_loss is None:
-        return controlled(loss, q, len(pool))
-    mean = float(pool.proxy_loss.mean())
-    centred = pool.proxy_loss - mean
-    return controlled(
-        loss,
-        q,
-        len(pool),
-        centred=centred[indices],
-        proxy_mean=mean,
-        mean_square=float(np.mean(centred**2)),
-        control=method.control,
-        refresh=method.refresh,
-        initial_control=method.initial_control,
-        intercept=method.intercept,
-    )
 
 
 def _weighted(run: Terms, count: int, variance: str, confidence: float) -> _Outcome:
@@ -430,7 +275,7 @@ def _asi(runs: _Runs, count: int, confidence: float) -> _Outcome:
     pool = runs.pool
     assert pool.proxy_loss is not None and pool.moments is not None
     share, error = count / len(pool), pool.moments.scores(pool.proxy_loss)
-    chance = np.minimum(0.5 * share * error / max(error.mean(), sampler.TINY) + 0.5 * share, 1.0)
+    chance = np.minimum(0.5 * share * error / max(error.mean(), np.finfo(np.float64).tiny) + 0.5 * share, 1.0)
     risk, half = np.full(len(runs.trials), pool.proxy_loss.mean()), np.full(len(runs.trials), np.nan)
     for k, trial in enumerate(runs.trials):
         labelled = np.flatnonzero(np.random.default_rng([runs.seed, trial]).random(len(pool)) < chance)
@@ -453,14 +298,14 @@ def _row(name: str, count: int, pool: Pool, parts: Sequence[_Outcome]) -> dict[s
     low, high = covered.interval or (None, None)
     width = 2.0 * half[known]
     row = {"method": name, "budget": count, "trials": len(error), "risk": pool.risk}
-    row |= _with_se("bias", error) | _with_se("mean_squared_error", squared)
+    row |= with_error("bias", error) | with_error("mean_squared_error", squared)
     row |= {"median_squared_error": float(np.median(squared)), "median_squared_error_se": _median_se(squared)}
-    row |= _with_se("width", width)
+    row |= with_error("width", width)
     row |= {"coverage": covered.rate, "coverage_low": low, "coverage_high": high}
     return row | {"undefined": int(np.sum(~known)), "reason": parts[0].reason}
 
 
-def _with_se(name: str, values: np.ndarray) -> dict[str, float | None]:
+def with_error(name: str, values: np.ndarray) -> dict[str, float | None]:
     """A mean over trials with its Monte-Carlo standard error."""
     mean = float(values.mean()) if len(values) else None
     error = float(values.std(ddof=1) / np.sqrt(len(values))) if len(values) > 1 else None
@@ -478,40 +323,8 @@ def _short(value: Any) -> str:
     return "-" if value is None else f"{value:.3g}" if isinstance(value, float) else str(value)
 
 
-def _chosen(methods: Any) -> dict[str, Method]:
-    if isinstance(methods, Mapping):
-        for name, method in methods.items():
-            if not isinstance(method, Method):
-                raise InputError(f"methods[{name!r}] is {method!r}: give a Method, or list names of METHODS")
-        chosen = dict(methods)
-    else:
-        names = [methods] if isinstance(methods, str) else list(methods)
-        for name in names:
-            if name not in METHODS:
-                raise InputError(f"methods has {name!r}: choose among {', '.join(METHODS)}, or give a Method")
-        chosen = {name: METHODS[name] for name in names}
-    if not chosen:
-        raise InputError("methods is empty: give at least one")
-    return chosen
-
-
 def _budgets(budget: Any, pool_size: int) -> list[int]:
     given = list(budget) if isinstance(budget, Sequence | np.ndarray) else [budget]
     if not given:
         raise InputError("budget is empty: give at least one number of labels")
     return sorted({sampler.check_budget(one, pool_size) for one in given})
-
-
-def _check_method(name: str, method: Method, pool: Pool) -> None:
-    """Refuse a method that needs what the pool lacks."""
-    labels = method.estimator in ("weighted", "plain_mean")
-    by_surrogate = labels and method.proposal in ("expected_loss", "second_moment")
-    by_proxy = labels and (method.control is not None or (by_surrogate and method.strength != 0.0))
-    if pool.moments is None and (by_surrogate or method.estimator in ("ase", "asi")):
-        raise InputError(f"methods has {name!r}, which needs the moments of the losses: give them in the pool")
-    if pool.proxy_loss is None and (by_proxy or method.estimator in ("proxy", "asi")):
-        raise InputError(f"methods has {name!r}, which needs a proxy loss: give it in the pool")
-    if isinstance(method.control, str) and method.estimator == "weighted":
-        assert pool.proxy_loss is not None
-        if np.ptp(pool.proxy_loss) == 0.0:
-            raise InputError(f"methods has {name!r}, but proxy_loss is the same for all points: it says nothing")

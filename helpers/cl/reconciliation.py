@@ -11,7 +11,7 @@ from .. import arrays
 from ..errors import InputError
 from .metrics import MATRIX_IDS, METRICS
 from .record import AccuracyMatrix
-from .score import GEM_BASELINE, metrics_of
+from .score import GEM_BASELINE, check_matrix, metrics_of
 
 AS_COMPUTED = "as computed"
 MOST_DIGITS = 15
@@ -145,8 +145,7 @@ sign reversed)
         raise InputError(f"published is {published!r}: give a finite number")
     if arrays.whole_number(digits, "digits", least=0) > MOST_DIGITS:
         raise InputError(f"digits is {digits}: give at most {MOST_DIGITS}, as many as float64 holds")
-    if not isinstance(matrix, AccuracyMatrix):
-        raise InputError(f"matrix is of type {type(matrix).__name__}: give an AccuracyMatrix")
+    check_matrix(matrix)
     computed = _all_values(matrix)
     # half a unit of the last decimal, and a little for the rounding of binary numbers
     slack = 0.5 * 10.0**-digits * (1.0 + 1e-9) + 1e-12

@@ -6,7 +6,6 @@ Bands are stated in Monte-Carlo standard errors, or as the specification's accep
 import csv
 import io
 import json
-import sys
 from dataclasses import replace
 from itertools import pairwise
 
@@ -17,10 +16,9 @@ from scipy.spatial.distance import cdist
 
 from helpers import ppat
 from helpers.errors import InputError
-from helpers.ppat import METHODS, Method, Pool, proposal, simulate
+from helpers.ppat import METHODS, Method, Pool, proposal, simulate, simulation
 from helpers.uncertainty import Rate
 
-MODULE = sys.modules["helpers.ppat.simulate"]  # the package's attribute of that name is the function
 FIXED = ["random", "random + proxy", "lure", "ppat 0.5", "ppat 1", "ppat 0.5 + intercept", "ppat 1 + intercept"]
 
 
@@ -180,7 +178,7 @@ def test_the_median_knows_its_error():
     """Against the scatter of the medians of 2000 other samples; within a tenth on average over 50 samples."""
     rng = np.random.default_rng(5)
     medians = np.median(rng.normal(size=(2000, 401)) ** 2, axis=1)
-    errors = [MODULE._median_se(rng.normal(size=401) ** 2) for _ in range(200)]
+    errors = [simulation._median_se(rng.normal(size=401) ** 2) for _ in range(200)]
     assert np.mean(errors) == pytest.approx(medians.std(), rel=0.1)
 
 
@@ -208,7 +206,7 @@ def test_budgets_are_prefixes_of_the_same_runs(small):
 def test_what_is_held_at_once_changes_nothing(small, monkeypatch):
     methods = ["ppat 1", "ppat dagger", "asi"]
     whole = simulate(small, methods, budget=30, trials=25)
-    monkeypatch.setattr(MODULE, "DRAWS", 300)
+    monkeypatch.setattr(simulation, "DRAWS", 300)
     parts = simulate(small, methods, budget=30, trials=25)
     for one, other in zip(whole.rows, parts.rows, strict=True):
         assert_same(one, other)
@@ -222,8 +220,8 @@ def test_seeds_tell_runs_apart(small):
 
 def test_methods_that_draw_alike_share_their_draws(small, monkeypatch):
     calls = []
-    new = MODULE._Runs._new
-    monkeypatch.setattr(MODULE._Runs, "_new", lambda runs, method: calls.append(method) or new(runs, method))
+    new = simulation._Runs._new
+    monkeypatch.setattr(simulation._Runs, "_new", lambda runs, method: calls.append(method) or new(runs, method))
     simulate(small, list(METHODS), budget=20, trials=5)
     assert len(calls) == 7  # uniform, expected loss, PPAT at 0.5 and 1, each with the intercept, and following labels
 
@@ -233,7 +231,7 @@ def test_every_method_runs_and_its_row_is_json(small):
     content = json.loads(json.dumps(found.to_dict(), allow_nan=False))
     assert [(row["method"], row["budget"]) for row in content["rows"]] == [(m, b) for m in METHODS for b in (5, 25)]
     assert content["pool_size"] == 300
-    assert all(tuple(row) == MODULE.COLUMNS for row in content["rows"])
+    assert all(tuple(row) == simulation.COLUMNS for row in content["rows"])
 
 
 def test_csv(small, tmp_path):

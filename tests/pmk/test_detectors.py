@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 from helpers.errors import InputError
 from helpers.pmk.boxes import Boxes, Detections
 from helpers.pmk.coco import write_coco, write_coco_results
-from helpers.pmk.detection import _Sets, detection, localisation
+from helpers.pmk.detectors import _interval, _Sets, detection, localisation
 from helpers.pmk.matching import match
 from helpers.pmk.precision import frame_ap, mean_ap
 from helpers.pmk.record import FrameSets
@@ -100,21 +100,31 @@ def test_sums_in_another_order_are_a_tie():
         assert detection(said, truth, sets({anchor: others})).worst == {anchor: anchor}
 
 
-def test_frames_without_objects_are_never_chosen_and_counted():
+def test_frames_without_objects_take_no_place_and_are_counted():
     truth = Boxes.of({"a": ([], []), "a2": ([1], [HERE]), "b": ([1], [HERE]), "b2": ([], []), "c": ([], [])})
     said = Detections.of({key: ([1], [HERE], [0.9]) for key in truth.frames})
     score = detection(said, truth, sets({"a": ["a2"], "b": ["b2"], "c": []}))
-    assert score.worst == {"a": "a2", "b": "b", "c": None}
+    assert score.worst == {"a": "a2", "b": "b", "c": "c"}
     assert score.frame_ap == {"a": None, "a2": 1.0, "b": 1.0, "b2": None, "c": None}
     assert score.frames_without_truth == 3
-    assert score.unscored == ("c",)
+    assert score.without_truth == ("c",)
     assert score.moved == 1
-    assert any("1 sets have no frame with ground truth" in note and "(c)" in note for note in score.notes)
-    assert (score.original.frames, score.perturbed.frames) == (3, 2)
+    assert "1 sets have no frame with ground truth and keep their anchors in both figures: c" in score.notes
+    assert score.original.frames == score.perturbed.frames == 3
     # equal scores rank by frame: the false box of anchor a comes before the true one of b
     assert score.original.value == pytest.approx(0.5)
     assert score.perturbed.value == 1.0  # more than the original: nothing forbids it
     assert score.drop.value == pytest.approx(-0.5)
+
+
+def test_false_boxes_of_a_set_without_objects_count_in_both_figures():
+    """The sure false box in c ranks before the true one of b: precision one half, whatever frame stands for c."""
+    truth = Boxes.of({"b": ([1], [HERE]), "c": ([], []), "c2": ([], [])})
+    said = Detections.of({"b": ([1], [HERE], [0.5]), "c": ([1], [HERE], [0.9]), "c2": ([], [], [])})
+    score = detection(said, truth, {"b": [], "c": ["c2"]})
+    assert (score.worst, score.moved) == ({"b": "b", "c": "c"}, 0)
+    assert score.original.value == score.perturbed.value == pytest.approx(0.5)
+    assert score.drop.value == 0.0
 
 
 def test_nothing_to_find_at_all_is_undefined():
@@ -160,6 +170,25 @@ def test_a_frame_chosen_twice_counts_twice():
     assert score.perturbed.by_category == {1: 0.0, 2: 1.0}
 
 
+def test_bare_sets_are_enough(e7b):
+    said, truth, frames = e7b
+    bare = detection(said, truth, {"a": ["a+1", "a+2"], "b": ["b+1"]})
+    assert bare.to_dict() == detection(said, truth, frames).to_dict()
+
+
+def test_the_range_of_areas_chooses_the_objects(e7b):
+    """Objects of 100 and 400 square pixels: of each range only its own are to be found."""
+    truth = Boxes.of({"a": ([1, 1], [HERE, [0, 20, 20, 20]]), "a2": ([1], [[0, 20, 20, 20]])})
+    said = Detections.of({"a": ([1, 1], [HERE, AWAY], [0.9, 0.8]), "a2": ([1], [THERE], [0.9])})
+    small = detection(said, truth, {"a": ["a2"]}, area_range=(0, 200))
+    assert (small.original.value, small.original.objects, small.worst) == (1.0, 1, {"a": "a"})
+    assert small.frame_ap == {"a": 1.0, "a2": None}
+    large = detection(said, truth, {"a": ["a2"]}, area_range=(200, 1000))
+    assert (large.original.value, large.frame_ap) == (0.0, {"a": 0.0, "a2": 0.0})
+    assert (small.settings["area_range"], large.to_dict()["area_range"]) == ([0.0, 200.0], [200.0, 1000.0])
+    assert detection(*e7b).settings["area_range"] == "all"
+
+
 def test_to_dict_is_valid_json(e7b):
     content = json.loads(json.dumps(detection(*e7b, iou=np.array([0.5, 0.75])).to_dict(), allow_nan=False))
     assert content["iou"] == [0.5, 0.75]
@@ -185,10 +214,10 @@ def test_equals_a_loop_of_pycocotools(seed, merge, tmp_path):
     for i, anchor in enumerate(frames.anchors):
         members = [frames.frames[m] for m in frames.member[frames.start[i] : frames.start[i + 1]]]
         defined = [key for key in (anchor, *members) if alone[key] is not None]
-        chosen[anchor] = min(defined, key=lambda key: round(alone[key], 9)) if defined else None
+        chosen[anchor] = min(defined, key=lambda key: round(alone[key], 9)) if defined else anchor
     score = (localisation if merge else detection)(said, truth, frames)
     assert score.worst == chosen
-    for part, keys in ((score.original, frames.anchors), (score.perturbed, filter(None, chosen.values()))):
+    for part, keys in ((score.original, frames.anchors), (score.perturbed, chosen.values())):
         expected = coco_oracle.evaluate(there, seen, [image[key] for key in keys], merge=merge)
         assert part.value == pytest.approx(coco_oracle.mean(expected), abs=1e-9)
 
@@ -249,7 +278,7 @@ def test_intervals_are_those_of_drawn_groups_evaluated_anew():
     for _ in range(300):
         drawn = rng.integers(0, 24, 24).astype(str)
         anchors = [a for name in drawn for a in frames.anchors if clip[a] == name]
-        worst = [score.worst[a] for a in anchors if score.worst[a] is not None]
+        worst = [score.worst[a] for a in anchors]
         draws.append([mean_ap(*repeated(rows, keys)).value for keys in (anchors, worst)])
     original, perturbed = np.array(draws).T
     for part, values in (
@@ -340,7 +369,37 @@ def test_with_few_groups_to_a_category_there_is_no_interval():
     assert score.original.interval is None
     assert score.drop.reason.startswith("a category has objects in 2.0 groups on average, too few for an interval")
     one = localisation(said, truth, sets({key: [] for key in keys}))
-    assert one.original.interval == (1.0, 1.0)
+    for part in (one.original, one.perturbed, one.drop):
+        assert (part.interval, part.reason) == (None, "all groups are alike: resampling them shows no spread")
+
+
+def test_one_side_may_have_an_interval_alone():
+    """Anchors of six categories, two groups to each; the worst frames are all of one category, half of them missed."""
+    keys = [f"a {i}" for i in range(12)] + [f"b {i}" for i in range(12)]
+    kinds = np.append(np.arange(12) % 6, np.zeros(12, dtype=int))
+    truth = Boxes(keys, np.arange(24), kinds, [HERE] * 24)
+    missed = np.arange(24) >= 12
+    said = Detections(
+        keys,
+        np.append(np.arange(24), np.arange(12, 24)),
+        np.append(kinds, np.zeros(12, dtype=int)),
+        [[500, 500, 5, 5] if gone and i % 2 else HERE for i, gone in enumerate(missed)] + [[700, 700, 5, 5]] * 12,
+        np.append(np.full(24, 0.5), np.full(12, 0.9)),
+    )
+    found = detection(said, truth, sets({f"a {i}": [f"b {i}"] for i in range(12)}))
+    assert found.moved == 12
+    assert (found.perturbed.reason, found.perturbed.interval is None) == (None, False)
+    for part in (found.original, found.drop):
+        assert part.interval is None
+        assert part.reason.startswith("a category has objects in 2.0 groups on average")
+
+
+def test_an_interval_stays_in_order_where_the_bias_leads_beyond_one():
+    """Draws far below the value, which all but repeat each other: both ends would lie above 1."""
+    assert _interval(0.99, np.array([0.94, 0.95, 0.96]), 0.0, 0.5) == (1.0, 1.0)
+    low, high = _interval(0.5, np.array([0.4, 0.5, 0.6]), 0.0, 0.95)
+    assert (low, high) == pytest.approx((0.5 - 0.196, 0.5 + 0.196), abs=1e-4)
+    assert _interval(-0.9, np.array([-0.9, -0.5]), -1.0, 0.5)[0] == -1.0
 
 
 @given(st.integers(0, 10_000))
@@ -354,14 +413,19 @@ def test_the_chosen_frame_is_the_least_of_its_set(seed):
         members = [anchor, *(frames.frames[m] for m in frames.member[frames.row == i])]
         defined = [by_frame[key] for key in members if by_frame[key] is not None]
         worst = score.worst[anchor]
-        assert (worst is None) == (not defined)
-        assert worst is None or by_frame[worst] == pytest.approx(min(defined), abs=1e-12)
+        assert (anchor in score.without_truth) == (not defined)
+        assert by_frame[worst] == pytest.approx(min(defined), abs=1e-12) if defined else worst == anchor
 
 
 @pytest.mark.parametrize(
     ("change", "message"),
     [
-        ({"frames": {"a": ["a+1"]}}, "frames is a dict: give FrameSets"),
+        ({"frames": ["a", "a+1"]}, r"frames is a list: give FrameSets\(sets, labels\)"),
+        ({"frames": {"a": ["a"]}}, r"sets\['a'\] holds the anchor itself"),
+        ({"area_range": "tiny"}, "area_range is 'tiny': choose one of all, small, medium, large, or give the least"),
+        ({"area_range": (5, 1)}, r"area_range is \(5, 1\)"),
+        ({"area_range": (1,)}, r"area_range is \(1,\)"),
+        ({"area_range": (0, float("inf"))}, "area_range is"),
         ({"frames": sets({"a": ["a+1"], "c": ["c+1"]})}, r"truth lacks 2 of 4 frames: c, c\+1; list a frame without"),
         ({"predictions": Detections.of({"a": ([], [], [])})}, r"predictions lacks 4 of 5 frames: b, a\+1, a\+2, b\+1"),
         ({"predictions": Detections.of({"a": ([3], [HERE], [0.5])})}, r"category of predictions\[0\] is 3"),
