@@ -1,6 +1,7 @@
 """What every test shares: one numeric thread, reproducible examples, and the folders that tests may need."""
 
 import os
+import signal
 from pathlib import Path
 
 import hypothesis
@@ -11,6 +12,9 @@ ROOT = Path(__file__).resolve().parent.parent
 # Read when NumPy, torch or numba is first imported: more threads only disturb each other here.
 for variable in ("OMP_NUM_THREADS", "OPENBLAS_NUM_THREADS", "MKL_NUM_THREADS", "NUMBA_NUM_THREADS"):
     os.environ.setdefault(variable, "1")
+# A script's background process ignores Ctrl-C, and so would every child that a test wants to interrupt.
+if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
+    signal.signal(signal.SIGINT, signal.default_int_handler)
 os.environ.setdefault("HYPOTHESIS_STORAGE_DIRECTORY", str(ROOT / "_build" / "cache" / "hypothesis"))
 
 hypothesis.settings.register_profile("ci", derandomize=True, deadline=None, max_examples=50)

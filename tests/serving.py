@@ -39,9 +39,16 @@ class Served:
         with urllib.request.urlopen(f"{self.address}/api/kernels?token={TOKEN}", timeout=30) as answer:
             return {kernel["id"] for kernel in json.load(answer)}
 
+    def end(self, kernels: set[str]) -> None:
+        """End kernels that would go on: JupyterLab keeps its own until its tab has been gone for a while."""
+        for kernel in kernels:
+            request = urllib.request.Request(f"{self.address}/api/kernels/{kernel}", method="DELETE")
+            request.add_header("Authorization", f"token {TOKEN}")
+            urllib.request.urlopen(request, timeout=30).close()
+
     def wait_for_kernels(self, expected: set[str]) -> None:
         """Wait until these are there and no other."""
-        for _ in range(150):
+        for _ in range(300):
             if self.kernels() == expected:
                 return
             time.sleep(0.1)

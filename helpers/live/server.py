@@ -10,6 +10,7 @@ import itertools
 import json
 import os
 import secrets
+import signal
 from pathlib import Path
 from typing import Any, cast
 
@@ -79,7 +80,6 @@ def configuration(book: Path, scratch: Path, *, ip: str, port: int, token: str, 
         open_browser=open_browser,
         root_dir=str(scratch),
         kernel_manager_class=PageKernels,
-        answer_yes=True,  # Ctrl-C stops, without a question
         allow_root=True,  # as in a container; who may come in is decided by address and token
         jpserver_extensions={"jupyterlab": True, "jupyter_lsp": True},
     )
@@ -134,6 +134,15 @@ class BookServer(ServerApp):
 
     def load_config_file(self, *_: Any, **__: Any) -> None:
         """Read none: a forgotten line in it could switch the token off, or open the server to other machines."""
+
+    def init_signal(self) -> None:
+        """Let Ctrl-C stop it without a question, and from a script too.
+
+        Jupyter leaves it to Python where standard input is no terminal: an exception in whatever runs at that moment,
+        which while the extensions start is a task that nobody waits for.
+        """
+        super().init_signal()
+        signal.signal(signal.SIGINT, lambda *_: self.stop(from_signal=True))
 
     def init_webapp(self) -> None:
         """Add the book's addresses to Jupyter's."""

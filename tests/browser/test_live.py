@@ -485,7 +485,8 @@ def test_a_link_opens_a_copy_in_jupyterlab(
     source = json.loads((live_book / "_sources" / "notebooks" / "pa.ipynb").read_text(encoding="utf-8"))
     assert copied == source
     lab.wait_for_selector(".jp-Notebook-ExecutionIndicator[data-status=idle]", timeout=60_000)
-    end_kernels(lab, served.kernels() - before)
+    lab.close()  # which would complain that its kernel is gone
+    served.end(served.kernels() - before)
 
 
 PANEL = """from helpers.explorer import Axis, build
@@ -525,17 +526,8 @@ def test_panels_move_in_jupyterlab(
     slider.click(position={"x": box["width"] - 2, "y": box["height"] / 2})  # JupyterLab keeps the arrow keys to itself
     output.get_by_text("latency (ms): 3").wait_for()
     assert drawing.evaluate(shape) != at_start
-    end_kernels(lab, served.kernels() - before)
-
-
-def end_kernels(lab: Any, kernels: set[str]) -> None:
-    """JupyterLab keeps its own until its tab has been gone for a while."""
-    for kernel in kernels:
-        lab.evaluate(
-            "id => fetch(`/api/kernels/${id}`, {method: 'DELETE', "
-            "headers: {'X-XSRFToken': document.cookie.match(/_xsrf=([^;]*)/)[1]}})",
-            kernel,
-        )
+    lab.close()  # which would complain that its kernel is gone
+    served.end(served.kernels() - before)
 
 
 def test_a_server_that_stops_in_the_middle_is_named_and_a_new_one_taken(
