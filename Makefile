@@ -21,7 +21,7 @@ book: $(READY)
 test: $(READY)
 	$(BIN)/yardsticks batch run notebooks/grids/smoke.yml --out _build/smoke/executed
 	$(BIN)/python book/build.py --executed _build/smoke/executed --html _build/smoke/html
-	$(ONE_THREAD) YARDSTICKS_HTML=_build/smoke/html $(BIN)/python -m pytest -m "not gpu" -n 2 --dist loadfile --no-loadscope-reorder
+	$(ONE_THREAD) YARDSTICKS_HTML=_build/smoke/html $(BIN)/python -m pytest -m "not gpu"
 
 serve: $(READY)
 	$(BIN)/yardsticks serve
